@@ -1,0 +1,2 @@
+//! Throughput and peak memory, beside the peers.
+fn main() {}

@@ -1,0 +1,1 @@
+//! The façade: questions in, plain answers out.

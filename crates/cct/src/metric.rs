@@ -1,0 +1,82 @@
+//! What is measured, in which unit, and how often.
+
+/// The unit of a metric's values.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Unit {
+    /// Time; every other time unit is converted on reading.
+    Nanoseconds,
+    /// Memory.
+    Bytes,
+    /// Samples, calls, objects, instructions: things that are counted.
+    Count,
+    /// What a file says and nobody else knows.
+    Other(String),
+}
+
+impl Unit {
+    /// The word that JSON and files use.
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Nanoseconds => "ns",
+            Self::Bytes => "bytes",
+            Self::Count => "count",
+            Self::Other(name) => name,
+        }
+    }
+
+    /// The inverse of [`Unit::name`].
+    pub fn from_name(name: &str) -> Self {
+        match name {
+            "ns" => Self::Nanoseconds,
+            "bytes" => Self::Bytes,
+            "count" => Self::Count,
+            other => Self::Other(other.to_owned()),
+        }
+    }
+}
+
+/// How the values came about, which decides how they scatter.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Measure {
+    /// Each value stands for samples taken once in a while.
+    Sampled,
+    /// Every event was seen.
+    Exact,
+}
+
+/// One measured quantity of a profile.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Metric {
+    /// `wall`, `cpu`, `samples`, `calls`, `allocated`, `blocked`, or the name the file gives it.
+    pub name: String,
+    /// Unit of the values.
+    pub unit: Unit,
+    /// Sampled or exact.
+    pub measure: Measure,
+    /// What one sample stands for, in `unit`, when the profile says so.
+    pub period: Option<i64>,
+    /// Values are stored times ten to this power; 0 but for files with fractional counts.
+    pub decimals: u8,
+}
+
+impl Metric {
+    /// A metric that was sampled.
+    pub fn sampled(name: &str, unit: Unit) -> Self {
+        Self { name: name.to_owned(), unit, measure: Measure::Sampled, period: None, decimals: 0 }
+    }
+
+    /// A metric whose every event was seen.
+    pub fn exact(name: &str, unit: Unit) -> Self {
+        Self { measure: Measure::Exact, ..Self::sampled(name, unit) }
+    }
+
+    /// The same metric with what one sample stands for.
+    pub fn with_period(self, period: i64) -> Self {
+        Self { period: Some(period), ..self }
+    }
+
+    /// The value users see for a stored one.
+    pub fn shown(&self, stored: i64) -> f64 {
+        stored as f64 / 10f64.powi(i32::from(self.decimals))
+    }
+}

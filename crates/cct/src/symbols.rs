@@ -1,0 +1,224 @@
+//! Functions and frames, interned: the code locations a tree's nodes refer to.
+//!
+//! A function is *who*, a frame is *where in it*. Trees come in three grains (see [`Grain`](crate::Grain)), and each
+//! grain labels its nodes with frames that carry just what the grain needs.
+
+use hashbrown::{DefaultHashBuilder, HashTable};
+use std::hash::{BuildHasher, Hash};
+use std::num::{NonZeroU32, NonZeroU64};
+
+use crate::{FrameId, FunctionId, Layer, StringId, StringTable};
+
+/// A function: its name and the component that holds it.
+///
+/// Everything here is part of its identity within one profile, the position too: files of one bundle hold many
+/// anonymous functions, told apart only by where they start.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Function {
+    /// Name as users know it, demangled; empty for an anonymous function.
+    pub name: StringId,
+    /// File, class, module, jar, shared object or kernel.
+    pub component: Option<StringId>,
+    /// Parameter and result types where the language overloads names.
+    pub signature: Option<StringId>,
+    /// Source file, when it is not the component.
+    pub file: Option<StringId>,
+    /// Line where the function starts, counted from 1.
+    pub line: Option<NonZeroU32>,
+    /// Column where the function starts, counted from 1.
+    pub column: Option<NonZeroU32>,
+    /// Whose code it is.
+    pub layer: Layer,
+}
+
+impl Function {
+    /// A function known by its name alone.
+    pub fn named(name: StringId) -> Self {
+        Self {
+            name,
+            component: None,
+            signature: None,
+            file: None,
+            line: None,
+            column: None,
+            layer: Layer::default(),
+        }
+    }
+
+    /// The same function in `component`.
+    pub fn in_component(self, component: StringId) -> Self {
+        Self { component: Some(component), ..self }
+    }
+
+    /// The same function in `layer`.
+    pub fn in_layer(self, layer: Layer) -> Self {
+        Self { layer, ..self }
+    }
+}
+
+/// The place in the caller from which a frame was called.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum CallSite {
+    /// Source line and, where known, column.
+    Line(NonZeroU32, Option<NonZeroU32>),
+    /// Bytecode index.
+    Bytecode(u32),
+    /// Return address.
+    Address(NonZeroU64),
+}
+
+/// A code location.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Frame {
+    /// The function the location is in.
+    pub function: FunctionId,
+    /// Source file of the line, when it is not the function's.
+    pub file: Option<StringId>,
+    /// Line being executed, counted from 1.
+    pub line: Option<NonZeroU32>,
+    /// Column being executed, counted from 1.
+    pub column: Option<NonZeroU32>,
+    /// Bytecode index being executed.
+    pub bytecode: Option<u32>,
+    /// Instruction address being executed.
+    pub address: Option<NonZeroU64>,
+    /// The compiler put this function's body into its caller's.
+    pub inlined: bool,
+    /// Where in the caller this frame was called; only in trees of grain [`CallSites`](crate::Grain::CallSites).
+    pub call_site: Option<CallSite>,
+}
+
+impl Frame {
+    /// The function without a place in it.
+    pub fn of(function: FunctionId) -> Self {
+        Self {
+            function,
+            file: None,
+            line: None,
+            column: None,
+            bytecode: None,
+            address: None,
+            inlined: false,
+            call_site: None,
+        }
+    }
+
+    /// The same function at `line`; 0 and numbers beyond 32 bits mean unknown.
+    pub fn at_line(self, line: u64) -> Self {
+        Self { line: position(line), ..self }
+    }
+
+    /// This location as the call site of whatever it calls, by the most exact of what is known.
+    pub fn as_call_site(&self) -> Option<CallSite> {
+        if let Some(bytecode) = self.bytecode {
+            return Some(CallSite::Bytecode(bytecode));
+        }
+        if let Some(line) = self.line {
+            return Some(CallSite::Line(line, self.column));
+        }
+        self.address.map(CallSite::Address)
+    }
+}
+
+/// A line or column number as files write it: 0 and what does not fit mean unknown.
+pub fn position(number: u64) -> Option<NonZeroU32> {
+    u32::try_from(number).ok().and_then(NonZeroU32::new)
+}
+
+/// The strings, functions and frames of a profile.
+#[derive(Clone, Debug, Default)]
+pub struct Symbols {
+    /// All texts.
+    pub strings: StringTable,
+    functions: Interned<Function>,
+    frames: Interned<Frame>,
+}
+
+impl Symbols {
+    /// Finds or adds a text.
+    pub fn string(&mut self, text: &str) -> StringId {
+        self.strings.intern(text)
+    }
+
+    /// Finds or adds a function.
+    pub fn intern_function(&mut self, function: Function) -> FunctionId {
+        FunctionId::new(self.functions.intern(function))
+    }
+
+    /// Finds or adds a frame.
+    pub fn intern_frame(&mut self, frame: Frame) -> FrameId {
+        FrameId::new(self.frames.intern(frame))
+    }
+
+    /// The text of `id`.
+    pub fn text(&self, id: StringId) -> &str {
+        self.strings.get(id)
+    }
+
+    /// The function of `id`.
+    pub fn function(&self, id: FunctionId) -> &Function {
+        &self.functions.rows[id.index()]
+    }
+
+    /// The frame of `id`.
+    pub fn frame(&self, id: FrameId) -> &Frame {
+        &self.frames.rows[id.index()]
+    }
+
+    /// The name of a function; empty when it has none.
+    pub fn name(&self, id: FunctionId) -> &str {
+        self.text(self.function(id).name)
+    }
+
+    /// The component of a function, when it has one.
+    pub fn component(&self, id: FunctionId) -> Option<&str> {
+        self.function(id).component.map(|id| self.text(id))
+    }
+
+    /// All functions with their ids.
+    pub fn functions(&self) -> impl ExactSizeIterator<Item = (FunctionId, &Function)> {
+        self.functions
+            .rows
+            .iter()
+            .enumerate()
+            .map(|(row, function)| (FunctionId::new(row), function))
+    }
+
+    /// All frames with their ids.
+    pub fn frames(&self) -> impl ExactSizeIterator<Item = (FrameId, &Frame)> {
+        self.frames.rows.iter().enumerate().map(|(row, frame)| (FrameId::new(row), frame))
+    }
+}
+
+#[derive(Clone)]
+struct Interned<T> {
+    rows: Vec<T>,
+    index: HashTable<u32>,
+    hasher: DefaultHashBuilder,
+}
+
+impl<T> Default for Interned<T> {
+    fn default() -> Self {
+        Self { rows: Vec::new(), index: HashTable::new(), hasher: DefaultHashBuilder::default() }
+    }
+}
+
+impl<T: Copy + Eq + Hash> Interned<T> {
+    fn intern(&mut self, value: T) -> usize {
+        let Self { rows, index, hasher } = self;
+        let hash = hasher.hash_one(value);
+        if let Some(row) = index.find(hash, |row| rows[*row as usize] == value) {
+            return *row as usize;
+        }
+        let row = rows.len();
+        rows.push(value);
+        index.insert_unique(hash, row as u32, |row| hasher.hash_one(rows[*row as usize]));
+        row
+    }
+}
+
+impl<T> std::fmt::Debug for Interned<T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Interned({} rows)", self.rows.len())
+    }
+}

@@ -1,0 +1,110 @@
+//! Self values: sparse cells of (node, thread), with one column per metric.
+
+use crate::{MetricId, NodeId, ThreadId};
+
+/// The self values of a tree, sorted by node and thread.
+///
+/// Most nodes of a tree only call others and have no cell. Inclusive values are derived, never stored.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Cells {
+    node: Vec<NodeId>,
+    thread: Vec<Option<ThreadId>>,
+    /// One column per metric, as long as `node`.
+    values: Vec<Vec<i64>>,
+}
+
+/// One cell with the values of every metric.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Cell {
+    /// The context.
+    pub node: NodeId,
+    /// The thread; none where the profile does not tell threads apart.
+    pub thread: Option<ThreadId>,
+    /// Self values, in the order of the profile's metrics.
+    pub values: Vec<i64>,
+}
+
+impl Cells {
+    /// Sorts and adds up cells. `columns[m][row]` is metric `m` of the cell `keys[row]`.
+    pub fn from_columns(keys: &[(NodeId, Option<ThreadId>)], columns: &[Vec<i64>]) -> Self {
+        let mut order: Vec<u32> = (0..keys.len() as u32).collect();
+        order.sort_unstable_by_key(|row| (keys[*row as usize], *row));
+        let mut cells = Self { values: vec![Vec::new(); columns.len()], ..Self::default() };
+        for row in order {
+            let (node, thread) = keys[row as usize];
+            let same = cells.node.last() == Some(&node) && cells.thread.last() == Some(&thread);
+            if !same {
+                cells.node.push(node);
+                cells.thread.push(thread);
+            }
+            for (into, from) in cells.values.iter_mut().zip(columns) {
+                let value = from.get(row as usize).copied().unwrap_or(0);
+                match into.last_mut() {
+                    Some(last) if same => *last = last.saturating_add(value),
+                    _ => into.push(value),
+                }
+            }
+        }
+        cells
+    }
+
+    /// How many cells there are.
+    pub fn len(&self) -> usize {
+        self.node.len()
+    }
+
+    /// True when no node has a value.
+    pub fn is_empty(&self) -> bool {
+        self.node.is_empty()
+    }
+
+    /// How many metrics each cell holds.
+    pub fn metrics(&self) -> usize {
+        self.values.len()
+    }
+
+    /// (node, thread, value) of one metric, in order; zeros are left out.
+    pub fn of(&self, metric: MetricId) -> impl Iterator<Item = (NodeId, Option<ThreadId>, i64)> {
+        let column = self.values.get(metric.index()).map_or(&[][..], Vec::as_slice);
+        let keys = self.node.iter().zip(&self.thread);
+        keys.zip(column)
+            .filter(|(_, value)| **value != 0)
+            .map(|((node, thread), value)| (*node, *thread, *value))
+    }
+
+    /// Every cell with all its values, in order.
+    pub fn rows(&self) -> impl ExactSizeIterator<Item = Cell> {
+        (0..self.len()).map(|row| Cell {
+            node: self.node[row],
+            thread: self.thread[row],
+            values: self.values.iter().map(|column| column[row]).collect(),
+        })
+    }
+
+    /// Self value per node of a tree with `nodes` nodes, all threads together.
+    pub fn dense(&self, metric: MetricId, nodes: usize) -> Vec<i64> {
+        let mut dense = vec![0i64; nodes];
+        for (node, _, value) in self.of(metric) {
+            if let Some(slot) = dense.get_mut(node.index()) {
+                *slot = slot.saturating_add(value);
+            }
+        }
+        dense
+    }
+
+    /// Self value per node on one thread.
+    pub fn dense_on(&self, metric: MetricId, thread: Option<ThreadId>, nodes: usize) -> Vec<i64> {
+        let mut dense = vec![0i64; nodes];
+        for (node, on, value) in self.of(metric) {
+            if on == thread && node.index() < nodes {
+                dense[node.index()] = dense[node.index()].saturating_add(value);
+            }
+        }
+        dense
+    }
+
+    /// Sum over all cells.
+    pub fn total(&self, metric: MetricId) -> i64 {
+        self.of(metric).fold(0, |sum, (_, _, value)| sum.saturating_add(value))
+    }
+}

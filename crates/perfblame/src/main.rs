@@ -1,0 +1,3 @@
+//! The command line: parse, ask, render.
+
+fn main() {}

@@ -1,0 +1,186 @@
+//! Bytes to read: a file, standard input or memory, unpacked on the way.
+//!
+//! Readers see the unpacked bytes only. Those that can, stream; those that must see everything say so with
+//! [`Input::read_all`], which is bounded.
+
+use std::fs::File;
+use std::io::{self, Cursor, Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+
+use crate::error::{ReadError, ReadErrorKind};
+
+/// Bytes shown to `sniff`; enough to get past the licence text or metadata that some files start with.
+const HEAD_BYTES: usize = 64 << 10;
+
+/// Packed files inside packed files that we follow. More is a bomb or a mistake.
+const PACKING_LEVELS: usize = 4;
+
+/// What [`Input::read_all`] holds in memory at most.
+const MEMORY_LIMIT: u64 = 8 << 30;
+
+/// Something that can be read and sought.
+pub trait ReadSeek: Read + Seek + Send {}
+impl<T: Read + Seek + Send> ReadSeek for T {}
+
+enum Source {
+    File(File),
+    Memory(Cursor<Vec<u8>>),
+    Stream(Box<dyn Read + Send>),
+}
+
+/// The unpacked bytes of one input, and its first bytes to recognise it by.
+pub struct Input {
+    head: Vec<u8>,
+    /// True when `head` is all there is.
+    whole: bool,
+    source: Source,
+    path: Option<PathBuf>,
+}
+
+impl Input {
+    /// Opens a file.
+    pub fn open(path: &Path) -> Result<Self, ReadError> {
+        let file = File::open(path)?;
+        if file.metadata()?.is_dir() {
+            let help = "name a file in it, or let `diff` take the directory as one run per file";
+            return Err(ReadError::unsupported("this is a directory").help(help));
+        }
+        let mut input = Self::from_source(Source::File(file))?;
+        input.path = Some(path.to_owned());
+        Ok(input)
+    }
+
+    /// Takes bytes that are in memory already.
+    pub fn from_bytes(bytes: Vec<u8>) -> Result<Self, ReadError> {
+        Self::from_source(Source::Memory(Cursor::new(bytes)))
+    }
+
+    /// Takes a stream such as standard input.
+    pub fn from_stream(stream: Box<dyn Read + Send>) -> Result<Self, ReadError> {
+        Self::from_source(Source::Stream(stream))
+    }
+
+    fn from_source(mut source: Source) -> Result<Self, ReadError> {
+        for _ in 0..PACKING_LEVELS {
+            let (head, whole) = read_head(&mut source)?;
+            let Some(unpack) = packing(&head) else {
+                return Ok(Self { head, whole, source, path: None });
+            };
+            // A file keeps its own first bytes; a stream has given them away.
+            let packed: Box<dyn Read + Send> = match source {
+                Source::File(mut file) => {
+                    file.seek(SeekFrom::Start(0))?;
+                    Box::new(file)
+                }
+                Source::Memory(mut memory) => {
+                    memory.set_position(0);
+                    Box::new(memory)
+                }
+                Source::Stream(rest) => Box::new(Cursor::new(head).chain(rest)),
+            };
+            source = Source::Stream(unpack(packed)?);
+        }
+        let message = format!("packed more than {PACKING_LEVELS} times over");
+        Err(ReadError::new(ReadErrorKind::Malformed(message)).help("unpack the file first"))
+    }
+
+    /// The first bytes, up to 64 KiB.
+    pub fn head(&self) -> &[u8] {
+        &self.head
+    }
+
+    /// True when [`Input::head`] is the whole input.
+    pub fn is_whole(&self) -> bool {
+        self.whole
+    }
+
+    /// Where the input lies, for formats that keep a second file beside the first.
+    pub fn path(&self) -> Option<&Path> {
+        self.path.as_deref()
+    }
+
+    /// All bytes from the start, as a stream.
+    pub fn into_stream(self) -> Result<Box<dyn Read + Send>, ReadError> {
+        Ok(match self.source {
+            Source::File(mut file) => {
+                file.seek(SeekFrom::Start(0))?;
+                Box::new(file)
+            }
+            Source::Memory(mut memory) => {
+                memory.set_position(0);
+                Box::new(memory)
+            }
+            Source::Stream(rest) => Box::new(Cursor::new(self.head).chain(rest)),
+        })
+    }
+
+    /// All bytes from the start, for formats that jump about. A file is not copied into memory.
+    pub fn into_seekable(self) -> Result<Box<dyn ReadSeek>, ReadError> {
+        Ok(match self.source {
+            Source::File(mut file) => {
+                file.seek(SeekFrom::Start(0))?;
+                Box::new(io::BufReader::new(file))
+            }
+            Source::Memory(mut memory) => {
+                memory.set_position(0);
+                Box::new(memory)
+            }
+            Source::Stream(_) => Box::new(Cursor::new(self.read_all()?)),
+        })
+    }
+
+    /// All bytes in memory.
+    pub fn read_all(self) -> Result<Vec<u8>, ReadError> {
+        if let Source::Memory(memory) = self.source {
+            return Ok(memory.into_inner());
+        }
+        let mut bytes = Vec::new();
+        self.into_stream()?.take(MEMORY_LIMIT + 1).read_to_end(&mut bytes)?;
+        if bytes.len() as u64 > MEMORY_LIMIT {
+            let kind = ReadErrorKind::TooLarge {
+                what: "an input",
+                size: bytes.len() as u64,
+                limit: MEMORY_LIMIT,
+            };
+            return Err(ReadError::new(kind));
+        }
+        Ok(bytes)
+    }
+}
+
+fn read_head(source: &mut Source) -> Result<(Vec<u8>, bool), ReadError> {
+    let mut head = Vec::new();
+    let limit = HEAD_BYTES as u64;
+    match source {
+        Source::File(file) => {
+            file.take(limit).read_to_end(&mut head)?;
+        }
+        Source::Memory(memory) => {
+            memory.take(limit).read_to_end(&mut head)?;
+        }
+        Source::Stream(stream) => {
+            // A damaged packed file may still have a readable beginning: let the reader find out how far it goes.
+            match stream.take(limit).read_to_end(&mut head) {
+                Err(error) if head.is_empty() => return Err(error.into()),
+                _ => {}
+            }
+        }
+    }
+    let whole = head.len() < HEAD_BYTES;
+    Ok((head, whole))
+}
+
+type Unpack = fn(Box<dyn Read + Send>) -> Result<Box<dyn Read + Send>, ReadError>;
+
+/// What unpacks bytes that start like this; none when they are not packed.
+fn packing(head: &[u8]) -> Option<Unpack> {
+    if head.starts_with(&[0x1f, 0x8b, 8]) {
+        return Some(|packed| {
+            Ok(Box::new(flate2::read::MultiGzDecoder::new(io::BufReader::new(packed))))
+        });
+    }
+    if head.starts_with(&[0x28, 0xb5, 0x2f, 0xfd]) {
+        return Some(|packed| Ok(Box::new(zstd::Decoder::new(packed)?)));
+    }
+    None
+}

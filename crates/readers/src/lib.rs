@@ -1,0 +1,30 @@
+//! Every input format, one module each: bytes in, a [`Profile`] out.
+//!
+//! Formats are recognised by their bytes, never by a file's name. A damaged record costs that record and is counted in
+//! the profile's warnings; a profile that cannot be trusted is a [`ReadError`].
+
+mod error;
+mod folded;
+mod format;
+mod input;
+
+use perfblame_cct::Profile;
+
+pub use error::{ReadError, ReadErrorKind};
+pub use format::{FORMATS, Format, ReadOptions, detect};
+pub use input::{Input, ReadSeek};
+
+/// Reads whatever an input holds.
+pub fn read(input: Input, options: &ReadOptions) -> Result<Profile, ReadError> {
+    if input.head().is_empty() {
+        return Err(ReadError::new(ReadErrorKind::Empty));
+    }
+    let Some(format) = detect(&input) else {
+        let help = "`perfblame show --help` lists the formats";
+        return Err(ReadError::new(ReadErrorKind::UnknownFormat).help(help));
+    };
+    let mut profile = (format.read)(input, options)
+        .map_err(|error| ReadError { format: Some(format.name), ..error })?;
+    format.name.clone_into(&mut profile.info.format);
+    Ok(profile)
+}

@@ -1,0 +1,1 @@
+//! Answers to text, JSON, SVG, HTML and the formats of other tools.
