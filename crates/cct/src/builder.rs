@@ -398,8 +398,8 @@ fn preorder(parent: &[Option<OpenNode>]) -> Preorder {
     let mut next_root = 0;
     let mut row_of = vec![0u32; count];
     let mut rows = vec![0u32; count];
-    for node in 0..count {
-        let slot = match parent[node] {
+    for (node, parent) in parent.iter().enumerate() {
+        let slot = match parent {
             Some(parent) => &mut next[parent.index()],
             None => &mut next_root,
         };
