@@ -1,2 +1,43 @@
-//! What a contributor runs.
-fn main() {}
+//! What a contributor runs: `cargo xtask test` is exactly what CI runs, the rest is for the days between.
+
+mod bench;
+mod bless;
+mod fuzz;
+mod setup;
+mod shell;
+mod test;
+mod tidy;
+
+use anyhow::{Result, bail};
+
+const USAGE: &str = "\
+usage: cargo xtask <command>
+
+  setup             install what the end-to-end tests need (Debian packages, Go and npm tools)
+  test              set up, then format, lints, unit and end-to-end tests, docs, tidy checks
+  test --unit       format, lints, unit tests and tidy checks; installs nothing
+  tidy              check what compilers do not: links, headers, samples, fuzz targets
+  bench [NAME…]     run the benches beside their peers and rewrite docs/benchmarks.md
+  fuzz [--seconds N] [TARGET…]
+                    run every fuzz target (or those named) for N seconds each, 60 unless told
+  bless             rewrite snapshots and generated documents
+";
+
+fn main() -> Result<()> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    match words.as_slice() {
+        ["setup"] => setup::run(),
+        ["test"] => test::everything(),
+        ["test", "--unit"] => test::unit(),
+        ["tidy"] => tidy::run(),
+        ["bench", names @ ..] => bench::run(names),
+        ["fuzz", rest @ ..] => fuzz::run(rest),
+        ["bless"] => bless::run(),
+        [] | ["help" | "--help" | "-h"] => {
+            eprint!("{USAGE}");
+            Ok(())
+        }
+        _ => bail!("unknown command: {}\n\n{USAGE}", words.join(" ")),
+    }
+}

@@ -41,8 +41,8 @@ impl Cct {
         frame.truncate(rows);
         let mut subtree_end: Vec<u32> = vec![0; rows];
         let mut open: Vec<usize> = Vec::new();
-        for row in 0..rows {
-            let above = parent[row].map(NodeId::index);
+        for (row, parent) in parent.iter_mut().enumerate() {
+            let above = parent.map(NodeId::index);
             while let Some(last) = open.last() {
                 if Some(*last) == above {
                     break;
@@ -51,7 +51,7 @@ impl Cct {
                 open.pop();
             }
             if open.is_empty() {
-                parent[row] = None;
+                *parent = None;
             }
             open.push(row);
         }

@@ -1,0 +1,94 @@
+//! Installs what the end-to-end tests and benches drive: real profilers and the real tools of the field.
+//!
+//! Nothing is installed that is there already. Versions of what does not come from Debian are pinned.
+
+use anyhow::{Context, Result, bail};
+
+use crate::shell;
+
+/// A program that must be there, and the Debian package that has it.
+const DEBIAN: &[(&str, &str)] = &[
+    ("cc", "gcc"),
+    ("c++", "g++"),
+    ("perf", "linux-perf"),
+    ("jfr", "openjdk-17-jdk-headless"),
+    ("valgrind", "valgrind"),
+    ("go", "golang-go"),
+    ("node", "nodejs"),
+    ("npm", "npm"),
+    ("chromium", "chromium"),
+    ("time", "time"),
+];
+
+/// The last pprof that Debian 12's Go builds.
+const PPROF: &str = "github.com/google/pprof@v0.0.0-20240227163752-401108e1b7e7";
+
+const SPEEDSCOPE: &str = "speedscope@1.25.0";
+
+const INFERNO: &str = "0.12.8";
+
+pub fn run() -> Result<()> {
+    debian()?;
+    let tools = shell::tools()?;
+    std::fs::create_dir_all(tools.join("bin")).with_context(|| tools.display().to_string())?;
+    let folder = tools.display().to_string();
+    if !tools.join("bin/pprof").is_file() {
+        let mut install = shell::command("go", &["install", PPROF])?;
+        install.env("GOBIN", tools.join("bin"));
+        shell::run_command(install)?;
+    }
+    if !tools.join("node_modules/speedscope").is_dir() {
+        shell::run(
+            "npm",
+            &["install", "--no-audit", "--no-fund", "--prefix", &folder, SPEEDSCOPE],
+        )?;
+    }
+    Ok(())
+}
+
+/// What only the benches need.
+pub fn bench_tools() -> Result<()> {
+    let tools = shell::tools()?;
+    if !tools.join("bin/inferno-collapse-perf").is_file() {
+        let root = tools.display().to_string();
+        shell::run(
+            "cargo",
+            &["install", "inferno", "--version", INFERNO, "--locked", "--root", &root],
+        )?;
+    }
+    Ok(())
+}
+
+fn debian() -> Result<()> {
+    let mut missing = Vec::new();
+    for (program, package) in DEBIAN {
+        if !shell::has(program)? {
+            missing.push(*package);
+        }
+    }
+    if missing.is_empty() {
+        return Ok(());
+    }
+    if !shell::has("apt-get")? {
+        bail!(
+            "please install these Debian packages or what they are called here: {}",
+            missing.join(" ")
+        );
+    }
+    apt(&["update", "-qq"])?;
+    apt(&[&["install", "-y", "-qq", "--no-install-recommends"][..], &missing].concat())
+}
+
+fn apt(arguments: &[&str]) -> Result<()> {
+    let root = std::process::Command::new("id").arg("-u").output()?.stdout == b"0\n";
+    let mut command = if root {
+        shell::command("apt-get", arguments)?
+    } else {
+        shell::command(
+            "sudo",
+            &[&["--preserve-env=DEBIAN_FRONTEND", "apt-get"][..], arguments].concat(),
+        )?
+    };
+    command.env("DEBIAN_FRONTEND", "noninteractive");
+    shell::run_command(command)
+}
