@@ -1,0 +1,283 @@
+//! The inputs, recorded from real programs or lengthened from real files, once; they stay in a folder outside the
+//! project until it is deleted.
+
+use std::fmt::Write as _;
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader, BufWriter, Read, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+
+/// Where inputs are kept: `PERFBLAME_BENCH_DATA`, or a folder in the user's cache.
+fn folder() -> Result<PathBuf> {
+    let cache = || std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
+    let home = || std::env::var_os("HOME").map(|home| Path::new(&home).join(".cache"));
+    let default = || Some(cache().or_else(home)?.join("perfblame/bench"));
+    let folder = std::env::var_os("PERFBLAME_BENCH_DATA").map(PathBuf::from).or_else(default);
+    let folder = folder.context("neither PERFBLAME_BENCH_DATA, XDG_CACHE_HOME nor HOME is set")?;
+    fs::create_dir_all(&folder)?;
+    Ok(folder)
+}
+
+/// The file of this name, made by `make` when it is not there yet. Nothing half-made is left behind.
+fn made(name: &str, make: impl FnOnce(&Path) -> Result<()>) -> Result<PathBuf> {
+    let path = folder()?.join(name);
+    if !path.exists() {
+        eprintln!("making {name} …");
+        let unfinished = path.with_extension("unfinished");
+        make(&unfinished).with_context(|| format!("cannot make {name}"))?;
+        fs::rename(&unfinished, &path)?;
+    }
+    Ok(path)
+}
+
+fn run(program: &str, arguments: &[&str]) -> Result<()> {
+    let output =
+        Command::new(program).args(arguments).output().with_context(|| program.to_owned())?;
+    if !output.status.success() {
+        bail!("{program} {}: {}", arguments.join(" "), String::from_utf8_lossy(&output.stderr));
+    }
+    Ok(())
+}
+
+fn text(path: &Path) -> String {
+    path.display().to_string()
+}
+
+/// The compiler at work, sampled with copies of its stacks.
+pub fn perf_data() -> Result<PathBuf> {
+    made("rustc.perf.data", |out| {
+        let program = folder()?.join("program.rs");
+        fs::write(&program, rust_program(6000))?;
+        let (out, program) = (text(out), text(&program));
+        let record = [
+            "record",
+            "-q",
+            "-e",
+            "cpu-clock",
+            "-F",
+            "1499",
+            "--call-graph",
+            "dwarf,8192",
+            "-o",
+            &out,
+            "--",
+        ];
+        let compiler = real_rustc()?;
+        let compile = [
+            &compiler,
+            "-O",
+            "--edition",
+            "2024",
+            "--crate-type",
+            "lib",
+            "-o",
+            "/dev/null",
+            &program,
+        ];
+        run("perf", &[&record[..], &compile].concat())
+    })
+}
+
+/// The compiler itself: `rustc` on the search path may be a wrapper that starts it.
+fn real_rustc() -> Result<String> {
+    let output = Command::new("rustc").args(["--print", "sysroot"]).output()?;
+    Ok(format!("{}/bin/rustc", String::from_utf8_lossy(&output.stdout).trim()))
+}
+
+fn rust_program(functions: usize) -> String {
+    let mut program = String::new();
+    for number in 0..functions {
+        let _ = writeln!(
+            program,
+            "pub fn f{number}(words: &[String]) -> std::collections::BTreeMap<String, Vec<u{}>> {{
+                let mut map = std::collections::BTreeMap::new();
+                for (place, word) in words.iter().enumerate().filter(|(_, word)| word.len() > {number}) {{
+                    map.entry(word.trim().to_lowercase()).or_insert_with(Vec::new).push((place + {number}) as _);
+                }}
+                map
+            }}",
+            [8, 16, 32, 64][number % 4],
+        );
+    }
+    program
+}
+
+/// 200 MB of `perf script` text. The recording is repeated with other function names each time, so that stacks of one
+/// copy are not found in another.
+pub fn perf_script() -> Result<PathBuf> {
+    let data = perf_data()?;
+    let once = made("rustc.perf-script.txt", |out| {
+        let output =
+            Command::new("perf").args(["script", "--no-inline", "-i", &text(&data)]).output()?;
+        Ok(fs::write(out, output.stdout)?)
+    })?;
+    made("long.perf-script.txt", |out| lengthen(&once, out, 200 << 20))
+}
+
+/// 200 MB of folded stacks.
+pub fn folded() -> Result<PathBuf> {
+    let script = perf_script()?;
+    let once = made("long.folded-once.txt", |out| {
+        let output =
+            Command::new("inferno-collapse-perf").args(["-n", "1", &text(&script)]).output()?;
+        Ok(fs::write(out, output.stdout)?)
+    })?;
+    made("long.folded.txt", |out| lengthen(&once, out, 200 << 20))
+}
+
+/// Repeats a text until it has `size` bytes, each time with other names: `rustc_` becomes `rustc1_`, `rustc2_`, ….
+fn lengthen(from: &Path, to: &Path, size: u64) -> Result<()> {
+    let once = String::from_utf8_lossy(&fs::read(from)?).into_owned();
+    let mut out = BufWriter::new(File::create(to)?);
+    let mut written = 0;
+    for copy in 0.. {
+        let text = once
+            .replace("rustc_", &format!("rustc{copy}_"))
+            .replace("core::", &format!("core{copy}::"));
+        out.write_all(text.as_bytes())?;
+        written += text.len() as u64;
+        if written >= size || once.is_empty() {
+            break;
+        }
+    }
+    Ok(out.flush()?)
+}
+
+/// A pprof file of the same recording.
+pub fn pprof() -> Result<PathBuf> {
+    let script = perf_script()?;
+    made("long.pb.gz", |out| {
+        run(&crate::peers::perfblame()?, &["convert", "--to", "pprof", &text(&script), &text(out)])
+    })
+}
+
+/// A Java compiler at work, recorded by the JVM; the recording is repeated until it has 24 MB.
+pub fn jfr() -> Result<PathBuf> {
+    let once = made("javac.jfr", |out| {
+        let folder = folder()?;
+        let mut arguments = vec![
+            format!("-XX:StartFlightRecording=settings=profile,filename={}", out.display()),
+            "-XX:FlightRecorderOptions=stackdepth=512".to_owned(),
+            "-m".to_owned(),
+            "jdk.compiler/com.sun.tools.javac.Main".to_owned(),
+            "-d".to_owned(),
+            text(&folder.join("classes")),
+        ];
+        for class in 0..600 {
+            let path = folder.join(format!("C{class}.java"));
+            fs::write(&path, java_class(class))?;
+            arguments.push(text(&path));
+        }
+        run("java", &arguments.iter().map(String::as_str).collect::<Vec<_>>())
+    })?;
+    made("long.jfr", |out| {
+        let once = fs::read(&once)?;
+        let mut long = File::create(out)?;
+        // Chunks are independent: recordings one after the other are a recording.
+        for _ in 0..(24usize << 20).div_ceil(once.len().max(1)) {
+            long.write_all(&once)?;
+        }
+        Ok(())
+    })
+}
+
+fn java_class(number: usize) -> String {
+    let mut class =
+        format!("import java.util.*; import java.util.stream.*; public class C{number} {{\n");
+    for method in 0..40 {
+        let _ = writeln!(
+            class,
+            "Map<String, List<Integer>> m{method}(List<String> in) {{ return in.stream().filter(s -> s.length() > \
+             {method}).collect(Collectors.groupingBy(s -> s.trim(), TreeMap::new, Collectors.mapping(s -> s.length() * \
+             {number}, Collectors.toList()))); }}"
+        );
+    }
+    class + "}\n"
+}
+
+/// A Chrome trace of 1 GB: real ones one after the other, later copies later in time.
+pub fn chrome_trace() -> Result<PathBuf> {
+    made("long.trace.json", |out| {
+        let corpus = perfblame_fixtures::corpus().map(|corpus| corpus.join("chrome-trace"));
+        let folder = corpus.unwrap_or_else(|| perfblame_fixtures::samples().join("chrome"));
+        let mut sources: Vec<PathBuf> = fs::read_dir(&folder)?
+            .filter_map(|entry| Some(entry.ok()?.path()))
+            .filter(|path| is_large(path))
+            .collect();
+        sources.sort();
+        if sources.is_empty() {
+            bail!("no traces in {}", folder.display());
+        }
+        let mut long = BufWriter::new(File::create(out)?);
+        long.write_all(b"{\"traceEvents\":[\n")?;
+        let mut written = 0u64;
+        for (copy, source) in sources.iter().cycle().enumerate() {
+            for line in BufReader::new(opened(source)?).lines() {
+                let line = line?;
+                // One event per line is how Chrome writes them.
+                let Some(event) = line
+                    .trim_end_matches(',')
+                    .strip_prefix("{\"")
+                    .filter(|rest| rest.ends_with('}'))
+                else {
+                    continue;
+                };
+                if !event.contains("\"ph\":") || event.starts_with("traceEvents") {
+                    continue;
+                }
+                let event = later(&format!("{{\"{event}"), copy as u64);
+                if written > 0 {
+                    long.write_all(b",\n")?;
+                }
+                long.write_all(event.as_bytes())?;
+                written += event.len() as u64 + 2;
+            }
+            if written >= 1 << 30 || (copy > sources.len() && written == 0) {
+                break;
+            }
+        }
+        long.write_all(b"\n]}\n")?;
+        Ok(long.flush()?)
+    })
+}
+
+fn is_large(path: &Path) -> bool {
+    fs::metadata(path).is_ok_and(|about| about.len() > 100_000)
+        && path.to_string_lossy().contains(".json")
+}
+
+fn opened(path: &Path) -> Result<Box<dyn Read>> {
+    let file = File::open(path)?;
+    let packed = path.extension().is_some_and(|end| end == "gz");
+    Ok(if packed { Box::new(flate2::read::MultiGzDecoder::new(file)) } else { Box::new(file) })
+}
+
+/// An event of copy number `copy`: a hundred seconds later than in the copy before, profiles under ids of their own.
+fn later(event: &str, copy: u64) -> String {
+    let shift = copy * 100_000_000;
+    let mut out = String::with_capacity(event.len() + 16);
+    let mut rest = event;
+    while let Some(at) = ["\"ts\":", "\"startTime\":", "\"endTime\":"]
+        .iter()
+        .filter_map(|key| Some(rest.find(key)? + key.len()))
+        .min()
+    {
+        let (before, after) = rest.split_at(at);
+        out.push_str(before);
+        let digits = after.bytes().take_while(u8::is_ascii_digit).count();
+        match after[..digits].parse::<u64>() {
+            Ok(time) if time > 0 => {
+                let _ = write!(out, "{}", time + shift);
+            }
+            _ => out.push_str(&after[..digits]),
+        }
+        rest = &after[digits..];
+    }
+    out.push_str(rest);
+    if out.contains("\"Profile\"") || out.contains("\"ProfileChunk\"") {
+        out = out.replace("\"id\":\"0x", &format!("\"id\":\"0x{copy:x}0"));
+    }
+    out
+}

@@ -1,0 +1,47 @@
+//! Time and memory of whole processes.
+
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, bail};
+
+/// What one process used.
+#[derive(Clone, Copy, Debug)]
+pub struct Usage {
+    /// Seconds from start to end.
+    pub seconds: f64,
+    /// Largest resident set, in bytes.
+    pub peak: u64,
+}
+
+/// Runs a shell command once, its output thrown away.
+pub fn process(shell_command: &str) -> Result<Usage> {
+    let output = Command::new("/usr/bin/time")
+        .args(["-f", "%e %M", "bash", "-c", shell_command])
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .output()
+        .context("/usr/bin/time")?;
+    let errors = String::from_utf8_lossy(&output.stderr);
+    if !output.status.success() {
+        bail!("{shell_command} failed: {errors}");
+    }
+    let last = errors.lines().next_back().unwrap_or_default();
+    let (seconds, kilobytes) = last.split_once(' ').with_context(|| format!("time said {last}"))?;
+    Ok(Usage { seconds: seconds.parse()?, peak: kilobytes.parse::<u64>()? * 1024 })
+}
+
+/// Lets two commands take turns and returns the median use of each.
+pub fn take_turns(ours: &str, peer: &str, rounds: usize) -> Result<(Usage, Usage)> {
+    let (mut our_uses, mut peer_uses) = (Vec::new(), Vec::new());
+    for _ in 0..rounds {
+        our_uses.push(process(ours)?);
+        peer_uses.push(process(peer)?);
+    }
+    Ok((median(our_uses), median(peer_uses)))
+}
+
+/// The use whose time is the median.
+pub fn median(mut uses: Vec<Usage>) -> Usage {
+    uses.sort_by(|a, b| a.seconds.total_cmp(&b.seconds));
+    uses[uses.len() / 2]
+}
