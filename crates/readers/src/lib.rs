@@ -7,6 +7,8 @@ mod error;
 mod folded;
 mod format;
 mod input;
+#[allow(dead_code, unused_imports, reason = "readers of JSON formats use one part or the other")]
+mod json;
 pub mod native;
 
 use perfblame_cct::Profile;
