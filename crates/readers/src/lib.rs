@@ -3,6 +3,7 @@
 //! Formats are recognised by their bytes, never by a file's name. A damaged record costs that record and is counted in
 //! the profile's warnings; a profile that cannot be trusted is a [`ReadError`].
 
+mod call_graph;
 mod error;
 mod folded;
 mod format;
