@@ -4,13 +4,12 @@
 //! [`ProfileBuilder::enter`] with [`ProfileBuilder::leave`] takes calls with their times. Readers that know their own
 //! tree walk it with [`ProfileBuilder::root`] and [`ProfileBuilder::child`].
 
-use hashbrown::hash_map::Entry;
 use hashbrown::{DefaultHashBuilder, HashMap, HashTable};
 use std::hash::BuildHasher;
 
 use crate::{
-    CallSite, Cct, Cells, Frame, FrameId, Function, FunctionId, Grain, Info, Layer, Metric,
-    MetricId, NodeId, OpenNode, Profile, StringId, Symbols, TRUNCATED, Thread, ThreadId, TimedCall,
+    CallSite, Cells, Frame, FrameId, Function, FunctionId, Grain, Info, Layer, Metric, MetricId,
+    OpenNode, OpenTree, Profile, StringId, Symbols, TRUNCATED, Thread, ThreadId, TimedCall,
     TimedSample, Timeline, Warning,
 };
 
@@ -44,9 +43,7 @@ pub struct ProfileBuilder {
     threads: Vec<Thread>,
     thread_index: HashMap<Thread, ThreadId>,
     metrics: Vec<Metric>,
-    parent: Vec<Option<OpenNode>>,
-    label: Vec<FrameId>,
-    children: HashMap<(Option<OpenNode>, FrameId), OpenNode>,
+    tree: OpenTree,
     labels: Labels,
     cell_keys: Vec<(OpenNode, Option<ThreadId>)>,
     cell_index: HashMap<(OpenNode, Option<ThreadId>), u32>,
@@ -157,13 +154,13 @@ impl ProfileBuilder {
     /// The context of an outermost frame.
     pub fn root(&mut self, frame: FrameId) -> Cursor {
         let label = self.labels.label(&mut self.symbols, self.grain, None, frame);
-        Cursor { node: self.node(None, label), frame }
+        Cursor { node: self.tree.child(None, label), frame }
     }
 
     /// The context of `frame` called from `parent`.
     pub fn child(&mut self, parent: Cursor, frame: FrameId) -> Cursor {
         let label = self.labels.label(&mut self.symbols, self.grain, Some(parent.frame), frame);
-        Cursor { node: self.node(Some(parent.node), label), frame }
+        Cursor { node: self.tree.child(Some(parent.node), label), frame }
     }
 
     /// The root under which stacks are kept whose outermost frames were cut off.
@@ -315,29 +312,11 @@ impl ProfileBuilder {
         self.running.get(&thread).map_or(0, Vec::len)
     }
 
-    fn node(&mut self, parent: Option<OpenNode>, label: FrameId) -> OpenNode {
-        match self.children.entry((parent, label)) {
-            Entry::Occupied(known) => *known.get(),
-            Entry::Vacant(free) => {
-                let node = OpenNode::new(self.label.len());
-                self.parent.push(parent);
-                self.label.push(label);
-                *free.insert(node)
-            }
-        }
-    }
-
     /// Sorts into pre-order and freezes. Calls still open lose nothing but their own unfinished time; readers close
     /// them first when the format says at what time.
     pub fn finish(self) -> Profile {
-        let order = preorder(&self.parent);
-        let place = |node: OpenNode| NodeId::new(order.row_of[node.index()] as usize);
-        let mut parent = Vec::with_capacity(order.rows.len());
-        let mut frame = Vec::with_capacity(order.rows.len());
-        for open in &order.rows {
-            parent.push(self.parent[*open as usize].map(place));
-            frame.push(self.label[*open as usize]);
-        }
+        let (tree, placement) = self.tree.freeze(self.grain);
+        let place = |node: OpenNode| placement.of(node);
         let keys: Vec<_> =
             self.cell_keys.iter().map(|(node, thread)| (place(*node), *thread)).collect();
         let timeline = (self.times == Times::Keep).then(|| {
@@ -364,7 +343,7 @@ impl ProfileBuilder {
             timeline
         });
         Profile {
-            tree: Cct::from_preorder(self.grain, parent, frame),
+            tree,
             cells: Cells::from_columns(&keys, &self.columns),
             symbols: self.symbols,
             threads: self.threads,
@@ -375,41 +354,6 @@ impl ProfileBuilder {
             warnings: self.warnings,
         }
     }
-}
-
-struct Preorder {
-    /// Open node of each row.
-    rows: Vec<u32>,
-    /// Row of each open node.
-    row_of: Vec<u32>,
-}
-
-/// Orders nodes of which every parent precedes its children so that subtrees become ranges; siblings keep their order.
-fn preorder(parent: &[Option<OpenNode>]) -> Preorder {
-    let count = parent.len();
-    let mut size = vec![1u32; count];
-    for node in (0..count).rev() {
-        if let Some(parent) = parent[node] {
-            size[parent.index()] += size[node];
-        }
-    }
-    // The next free row below each node; the forest's own is `next_root`.
-    let mut next = vec![0u32; count];
-    let mut next_root = 0;
-    let mut row_of = vec![0u32; count];
-    let mut rows = vec![0u32; count];
-    for (node, parent) in parent.iter().enumerate() {
-        let slot = match parent {
-            Some(parent) => &mut next[parent.index()],
-            None => &mut next_root,
-        };
-        let row = *slot;
-        *slot += size[node];
-        row_of[node] = row;
-        rows[row as usize] = node as u32;
-        next[node] = row + 1;
-    }
-    Preorder { rows, row_of }
 }
 
 /// From exact frames to the frames that label nodes of a grain.

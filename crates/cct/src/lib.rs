@@ -6,25 +6,45 @@
 #![warn(missing_docs)]
 
 mod builder;
+mod dump;
 mod ids;
+mod import;
 mod layer;
 mod metric;
+mod open_tree;
 mod profile;
+mod rebuild;
+mod recursion;
+mod relabel;
+mod runs;
 mod strings;
 mod symbols;
 mod thread;
 mod timeline;
+mod totals;
 mod tree;
+mod union;
 mod values;
+mod view;
 
 pub use builder::{Cursor, ProfileBuilder, Times};
+pub use dump::dump;
 pub use ids::{FrameId, FunctionId, MetricId, NodeId, OpenNode, StringId, ThreadId};
 pub use layer::Layer;
 pub use metric::{Measure, Metric, Unit};
+pub use open_tree::{OpenTree, Placement};
 pub use profile::{Info, Profile, TRUNCATED, Warning};
+pub use recursion::{nearest_above, recursive_parents};
+pub use relabel::{coarsen, map_labels, relabel};
+pub use runs::{Run, RunSet, merge, merge_runs};
 pub use strings::StringTable;
 pub use symbols::{CallSite, Frame, Function, Symbols, position};
 pub use thread::{Thread, role};
 pub use timeline::{TimedCall, TimedSample, Timeline};
+pub use totals::{
+    Neighbour, RoleTotal, Total, callees, callers, component_totals, function_totals, group_totals,
+    hot_path, layer_totals, role_totals, thread_totals,
+};
 pub use tree::{Cct, Grain, Siblings};
 pub use values::{Cell, Cells};
+pub use view::{callers_tree, rooted_at};

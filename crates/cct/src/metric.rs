@@ -24,6 +24,25 @@ impl Unit {
         }
     }
 
+    /// The unit a file means by its own word, and how many of it one of the file's are: `ms` is a million nanoseconds.
+    pub fn of_file(word: &str) -> (Self, i64) {
+        match word.trim().to_ascii_lowercase().as_str() {
+            "ns" | "nanosecond" | "nanoseconds" | "nanos" => (Self::Nanoseconds, 1),
+            "us" | "µs" | "μs" | "microsecond" | "microseconds" | "micros" => {
+                (Self::Nanoseconds, 1_000)
+            }
+            "ms" | "millisecond" | "milliseconds" | "millis" => (Self::Nanoseconds, 1_000_000),
+            "s" | "sec" | "second" | "seconds" => (Self::Nanoseconds, 1_000_000_000),
+            "minute" | "minutes" => (Self::Nanoseconds, 60_000_000_000),
+            "byte" | "bytes" | "b" => (Self::Bytes, 1),
+            "kb" | "kib" | "kilobyte" | "kilobytes" => (Self::Bytes, 1 << 10),
+            "mb" | "mib" | "megabyte" | "megabytes" => (Self::Bytes, 1 << 20),
+            "gb" | "gib" | "gigabyte" | "gigabytes" => (Self::Bytes, 1 << 30),
+            "count" | "samples" | "none" | "" => (Self::Count, 1),
+            _ => (Self::Other(word.to_owned()), 1),
+        }
+    }
+
     /// The inverse of [`Unit::name`].
     pub fn from_name(name: &str) -> Self {
         match name {

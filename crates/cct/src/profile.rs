@@ -64,6 +64,18 @@ impl Profile {
         self.symbols.frame(self.tree.frame(node)).function
     }
 
+    /// The function of every node, by row, as the function's row: for walks that group by function.
+    pub fn functions_of_rows(&self) -> Vec<u32> {
+        self.tree.nodes().map(|node| self.function_of(node).index() as u32).collect()
+    }
+
+    /// The functions of this name, in whatever component; several where the name is overloaded.
+    pub fn functions_named(&self, name: &str) -> Vec<FunctionId> {
+        let Some(name) = self.symbols.strings.find(name) else { return Vec::new() };
+        let functions = self.symbols.functions();
+        functions.filter(|(_, function)| function.name == name).map(|(id, _)| id).collect()
+    }
+
     /// The name of a node's function.
     pub fn name_of(&self, node: NodeId) -> &str {
         self.symbols.name(self.function_of(node))

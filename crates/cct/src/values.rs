@@ -48,6 +48,22 @@ impl Cells {
         cells
     }
 
+    /// The same values at other nodes; those that end up at one node and thread are added up, those without a place
+    /// are left out.
+    pub fn moved(&self, place: impl Fn(NodeId) -> Option<NodeId>) -> Self {
+        let mut keys = Vec::with_capacity(self.len());
+        let mut rows = Vec::with_capacity(self.len());
+        for row in 0..self.len() {
+            if let Some(node) = place(self.node[row]) {
+                keys.push((node, self.thread[row]));
+                rows.push(row);
+            }
+        }
+        let pick = |column: &Vec<i64>| rows.iter().map(|row| column[*row]).collect();
+        let columns: Vec<Vec<i64>> = self.values.iter().map(pick).collect();
+        Self::from_columns(&keys, &columns)
+    }
+
     /// How many cells there are.
     pub fn len(&self) -> usize {
         self.node.len()
@@ -56,6 +72,16 @@ impl Cells {
     /// True when no node has a value.
     pub fn is_empty(&self) -> bool {
         self.node.is_empty()
+    }
+
+    /// Node and thread of every cell, in order.
+    pub(crate) fn keys(&self) -> impl ExactSizeIterator<Item = (NodeId, Option<ThreadId>)> {
+        self.node.iter().copied().zip(self.thread.iter().copied())
+    }
+
+    /// The values of one metric, by cell.
+    pub(crate) fn column(&self, metric: MetricId) -> &[i64] {
+        self.values.get(metric.index()).map_or(&[], Vec::as_slice)
     }
 
     /// How many metrics each cell holds.

@@ -1,0 +1,66 @@
+//! Symbols of one table found or added in another, each once.
+
+use crate::{Frame, FrameId, Function, FunctionId, StringId, Symbols, Thread};
+
+/// Translates the ids of one table of symbols into those of another.
+pub(crate) struct Import<'a> {
+    from: &'a Symbols,
+    strings: Vec<Option<StringId>>,
+    functions: Vec<Option<FunctionId>>,
+    frames: Vec<Option<FrameId>>,
+}
+
+impl<'a> Import<'a> {
+    pub(crate) fn new(from: &'a Symbols) -> Self {
+        Self {
+            from,
+            strings: vec![None; from.strings.len()],
+            functions: vec![None; from.functions().len()],
+            frames: vec![None; from.frames().len()],
+        }
+    }
+
+    pub(crate) fn string(&mut self, into: &mut Symbols, id: StringId) -> StringId {
+        let known = &mut self.strings[id.index()];
+        *known.get_or_insert_with(|| into.string(self.from.text(id)))
+    }
+
+    pub(crate) fn function(&mut self, into: &mut Symbols, id: FunctionId) -> FunctionId {
+        if let Some(known) = self.functions[id.index()] {
+            return known;
+        }
+        let function = *self.from.function(id);
+        let mut string = |id| self.string(into, id);
+        let function = Function {
+            name: string(function.name),
+            component: function.component.map(&mut string),
+            signature: function.signature.map(&mut string),
+            file: function.file.map(&mut string),
+            ..function
+        };
+        let new = into.intern_function(function);
+        self.functions[id.index()] = Some(new);
+        new
+    }
+
+    pub(crate) fn frame(&mut self, into: &mut Symbols, id: FrameId) -> FrameId {
+        if let Some(known) = self.frames[id.index()] {
+            return known;
+        }
+        let frame = *self.from.frame(id);
+        let file = frame.file.map(|id| self.string(into, id));
+        let function = self.function(into, frame.function);
+        let new = into.intern_frame(Frame { function, file, ..frame });
+        self.frames[id.index()] = Some(new);
+        new
+    }
+
+    pub(crate) fn thread(&mut self, into: &mut Symbols, thread: Thread) -> Thread {
+        Thread {
+            name: self.string(into, thread.name),
+            process: thread.process.map(|id| self.string(into, id)),
+            group: thread.group.map(|id| self.string(into, id)),
+            ..thread
+        }
+    }
+}

@@ -1,0 +1,54 @@
+//! Other labels on the same contexts, and what becomes equal merged: from exact frames to call sites to functions, and
+//! whatever else maps labels.
+
+use crate::rebuild::rebuild;
+use crate::{Frame, FrameId, Grain, NodeId, OpenNode, OpenTree, Profile, Symbols};
+
+/// The same profile with other labels; siblings that get the same label become one. `label` is asked once per node,
+/// parents first, and may add to the symbols.
+pub fn relabel(
+    profile: &Profile,
+    grain: Grain,
+    mut label: impl FnMut(&mut Symbols, NodeId) -> FrameId,
+) -> Profile {
+    let mut symbols = profile.symbols.clone();
+    let mut tree = OpenTree::default();
+    let mut image: Vec<Option<OpenNode>> = Vec::with_capacity(profile.tree.len());
+    for node in profile.tree.nodes() {
+        let above = profile.tree.parent(node).and_then(|parent| image[parent.index()]);
+        image.push(Some(tree.child(above, label(&mut symbols, node))));
+    }
+    rebuild(profile, symbols, grain, tree, &image)
+}
+
+/// As [`relabel`], where a node's label depends on its label alone: each distinct label is mapped once.
+pub fn map_labels(
+    profile: &Profile,
+    mut map: impl FnMut(&mut Symbols, FrameId) -> FrameId,
+) -> Profile {
+    let mut mapped: Vec<Option<FrameId>> = vec![None; profile.symbols.frames().len()];
+    relabel(profile, profile.tree.grain(), |symbols, node| {
+        let frame = profile.tree.frame(node);
+        *mapped[frame.index()].get_or_insert_with(|| map(symbols, frame))
+    })
+}
+
+/// The same profile at a coarser grain; at its own when that is coarse enough already.
+pub fn coarsen(profile: &Profile, grain: Grain) -> Profile {
+    if grain >= profile.tree.grain() {
+        return profile.clone();
+    }
+    relabel(profile, grain, |symbols, node| symbols.intern_frame(site_label(profile, grain, node)))
+}
+
+/// The label of a node at a grain coarser than the profile's: its function, with the call site where `grain` has them.
+pub(crate) fn site_label(profile: &Profile, grain: Grain, node: NodeId) -> Frame {
+    let frame = |node| profile.symbols.frame(profile.tree.frame(node));
+    let call_site = match (grain, profile.tree.grain()) {
+        (Grain::CallSites, Grain::Frames) => {
+            profile.tree.parent(node).and_then(|parent| frame(parent).as_call_site())
+        }
+        _ => None,
+    };
+    Frame { call_site, ..Frame::of(frame(node).function) }
+}
