@@ -11,6 +11,9 @@ mod input;
 #[allow(dead_code, unused_imports, reason = "readers of JSON formats use one part or the other")]
 mod json;
 pub mod native;
+mod pprof;
+mod protobuf;
+mod sample_type;
 
 use perfblame_cct::Profile;
 
