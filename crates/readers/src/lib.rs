@@ -7,6 +7,7 @@ mod error;
 mod folded;
 mod format;
 mod input;
+pub mod native;
 
 use perfblame_cct::Profile;
 
