@@ -3,11 +3,14 @@
 //! Formats are recognised by their bytes, never by a file's name. A damaged record costs that record and is counted in
 //! the profile's warnings; a profile that cannot be trusted is a [`ReadError`].
 
+mod byte_memo;
 mod error;
 mod folded;
 mod format;
 mod input;
 pub mod native;
+mod perf_script;
+mod text;
 
 use perfblame_cct::Profile;
 
