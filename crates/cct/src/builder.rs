@@ -136,6 +136,38 @@ impl ProfileBuilder {
         MetricId::new(self.metrics.len() - 1)
     }
 
+    /// What is known of a metric so far.
+    pub fn known_metric(&self, id: MetricId) -> Option<&Metric> {
+        self.metrics.get(id.index())
+    }
+
+    /// Changes what is known of a metric, such as its period; some files tell at their end.
+    pub fn update_metric(&mut self, id: MetricId, metric: Metric) {
+        if let Some(row) = self.metrics.get_mut(id.index()) {
+            *row = metric;
+        }
+    }
+
+    /// Multiplies every value of a metric so far; a file's first fraction can come late.
+    pub fn scale_metric(&mut self, id: MetricId, factor: i64) {
+        for value in self.columns.get_mut(id.index()).into_iter().flatten() {
+            *value = value.saturating_mul(factor);
+        }
+        for sample in self.timed_samples.iter_mut().filter(|sample| sample.3 == id) {
+            sample.4 = sample.4.saturating_mul(factor);
+        }
+    }
+
+    /// Adds every value of one metric so far to another; a file's second event can come late.
+    pub fn copy_metric(&mut self, from: MetricId, into: MetricId) {
+        let Some(values) = self.columns.get(from.index()).cloned() else { return };
+        if let Some(column) = self.columns.get_mut(into.index()) {
+            for (slot, value) in column.iter_mut().zip(values) {
+                *slot = slot.saturating_add(value);
+            }
+        }
+    }
+
     /// Counts one more occurrence of a warning; its message stays that of the first.
     pub fn warn(&mut self, code: &str, message: impl FnOnce() -> String) {
         self.warn_many(code, 1, message);

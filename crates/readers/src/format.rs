@@ -6,6 +6,7 @@ use crate::error::ReadError;
 use crate::folded;
 use crate::input::Input;
 use crate::pprof;
+use crate::perf_script;
 
 /// What a reader is asked for.
 #[derive(Clone, Copy, Debug, Default)]
@@ -35,6 +36,10 @@ pub const FORMATS: &[Format] = &[
         producers: "Go, google/pprof, Parca, Node pprof, Pyroscope, py-spy and most continuous profilers",
         sniff: pprof::sniff,
         read: pprof::read,
+        name: "perf script",
+        producers: "Linux perf: perf script",
+        sniff: perf_script::sniff,
+        read: perf_script::read,
     },
     Format {
         name: "folded",

@@ -4,6 +4,7 @@
 //! the profile's warnings; a profile that cannot be trusted is a [`ReadError`].
 
 mod call_graph;
+mod byte_memo;
 mod error;
 mod folded;
 mod format;
@@ -14,6 +15,9 @@ pub mod native;
 mod pprof;
 mod protobuf;
 mod sample_type;
+pub mod native;
+mod perf_script;
+mod text;
 
 use perfblame_cct::Profile;
 
