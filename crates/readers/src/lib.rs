@@ -11,6 +11,7 @@ mod input;
 #[allow(dead_code, unused_imports, reason = "readers of JSON formats use one part or the other")]
 mod json;
 pub mod native;
+pub mod perfblame_file;
 
 use perfblame_cct::Profile;
 
