@@ -5,7 +5,7 @@ use perfblame_cct::{Grain, Profile, Times};
 use crate::error::ReadError;
 use crate::folded;
 use crate::input::Input;
-use crate::perfblame_file;
+use crate::{perfblame_file, speedscope};
 
 /// What a reader is asked for.
 #[derive(Clone, Copy, Debug, Default)]
@@ -35,6 +35,12 @@ pub const FORMATS: &[Format] = &[
         producers: "`perfblame convert`, `perfblame record`",
         sniff: perfblame_file::sniff,
         read: perfblame_file::read,
+    },
+    Format {
+        name: "speedscope",
+        producers: "py-spy, rbspy, dotnet-trace, speedscope's own export",
+        sniff: speedscope::sniff,
+        read: speedscope::read,
     },
     Format {
         name: "folded",

@@ -12,6 +12,7 @@ mod input;
 mod json;
 pub mod native;
 pub mod perfblame_file;
+mod speedscope;
 
 use perfblame_cct::Profile;
 

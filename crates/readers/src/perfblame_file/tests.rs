@@ -252,10 +252,10 @@ fn a_section_nobody_knows_is_stepped_over() {
     let mut bytes = good[..end].to_vec();
     write_section(*b"XTRA", b"from the future", &mut bytes).unwrap();
     write_section(END, &[], &mut bytes).unwrap();
-    expect![[r#"
+    expect![[r"
         main 2 1
           parse 1 1
-    "#]]
+    "]]
     .assert_eq(&draw(&reread(bytes, Grain::Functions).unwrap()));
 }
 
