@@ -338,10 +338,10 @@ impl Reader {
         while samples.next_element()? {
             let whole = self.stack_of(&mut samples)?;
             let weight = match weights.next() {
-                Some(Some(number)) => number.scaled(scale),
+                Weight::Number(number) => number.scaled(scale),
                 // A profile without weights counts.
-                None if profile.weights.is_none() => Some(1),
-                _ => None,
+                Weight::End if profile.weights.is_none() => Some(1),
+                Weight::Other | Weight::End => None,
             };
             let Some(weight) = weight else {
                 self.builder.warn("damaged-weights", || {
@@ -358,7 +358,7 @@ impl Reader {
             self.add(thread, count_metric, weight_metric, weight, time);
             time = time.saturating_add(weight);
         }
-        if weights.next().is_some() {
+        if !matches!(weights.next(), Weight::End) {
             self.builder.warn("damaged-weights", || {
                 "there are more weights than samples; the rest was left out".to_owned()
             });
@@ -461,22 +461,31 @@ fn find_profile<'a>(cursor: &mut Cursor<'a>, profile: &mut Found<'a>) -> Result<
 /// The weights of a sampled profile, one after the other, beside its samples.
 struct Weights<'a>(Option<Cursor<'a>>);
 
+enum Weight<'a> {
+    Number(Number<'a>),
+    /// Something that is no number.
+    Other,
+    End,
+}
+
 impl<'a> Weights<'a> {
     fn of(cursor: Option<Cursor<'a>>) -> Self {
         Self(cursor.and_then(|mut cursor| cursor.begin_array().ok().map(|()| cursor)))
     }
 
-    /// The next weight; `Some(None)` for one that is no number.
-    fn next(&mut self) -> Option<Option<Number<'a>>> {
-        let cursor = self.0.as_mut()?;
-        let next = match cursor.next_element() {
-            Ok(true) => cursor.lenient_number().ok(),
-            _ => None,
-        };
-        if next.is_none() {
-            self.0 = None;
+    fn next(&mut self) -> Weight<'a> {
+        let Some(cursor) = &mut self.0 else { return Weight::End };
+        match cursor
+            .next_element()
+            .and_then(|more| more.then(|| cursor.lenient_number()).transpose())
+        {
+            Ok(Some(Some(number))) => Weight::Number(number),
+            Ok(Some(None)) => Weight::Other,
+            Ok(None) | Err(_) => {
+                self.0 = None;
+                Weight::End
+            }
         }
-        next
     }
 }
 
@@ -484,7 +493,7 @@ impl<'a> Weights<'a> {
 mod tests {
     use expect_test::{Expect, expect};
     use perfblame_cct::{Grain, MetricId, Times};
-    use perfblame_fixtures::{corpus_files, damaged, draw};
+    use perfblame_fixtures::{corpus_files, damaged, describe};
 
     use super::*;
 
@@ -493,22 +502,8 @@ mod tests {
         read(Input::from_bytes(text.as_bytes().to_vec()).unwrap(), &options).unwrap()
     }
 
-    /// Metrics with totals, threads, tree and warnings.
     fn check(text: &str, expected: &Expect) {
-        let profile = parse(text);
-        let mut out = String::new();
-        for (id, metric) in profile.metrics() {
-            let total = metric.shown(profile.cells.total(id));
-            out += &format!("{} {} {total}\n", metric.name, metric.unit.name());
-        }
-        for (_, thread) in profile.threads() {
-            out += &format!("thread {}\n", profile.symbols.text(thread.name));
-        }
-        out += &draw(&profile);
-        for warning in &profile.warnings {
-            out += &format!("{} {}: {}\n", warning.count, warning.code, warning.message);
-        }
-        expected.assert_eq(&out);
+        expected.assert_eq(&describe(&parse(text)));
     }
 
     const FRAMES: &str =
@@ -524,16 +519,17 @@ mod tests {
                 {{"type":"sampled","name":"two","unit":"none","samples":[[2],[2]],"weights":[1.25,2]}}],{FRAMES}}}"#
             ),
             &expect![[r"
-                wall ns 3500000
-                samples count 5
-                weight count 3.25
+                6 samples
+                wall 3500000 ns
+                samples 5 count
+                weight 3.25 count
                 thread one
                 thread two
                 a 3500000 2500000
                   b 1000000 1000000
                 c 0 0
-                1 empty-stacks: samples without a stack are counted but have no place in the tree
-                1 unknown-frames: frames that `shared.frames` does not hold were left out of stacks
+                1 × empty-stacks: samples without a stack are counted but have no place in the tree
+                1 × unknown-frames: frames that `shared.frames` does not hold were left out of stacks
             "]],
         );
     }
@@ -549,8 +545,9 @@ mod tests {
         check(
             &text,
             &expect![[r"
-                wall ns 10000
-                calls count 3
+                0 samples
+                wall 10000 ns
+                calls 3 count
                 thread t
                 a 10000 6000
                   b 4000 4000
@@ -569,20 +566,21 @@ mod tests {
                 {{"type":"odd"}}, 7]}}"#
             ),
             &expect![[r"
-                weight count 7
-                calls count 3
+                0 samples
+                weight 7 count
+                calls 3 count
                 thread t
                 thread 
                 a 3 3
                   b 0 0
                 c 4 4
-                1 damaged-profiles: a profile is no object
-                1 events-out-of-order: ends of calls that were not open were left out
-                1 times-go-back: events before the one ahead of them were moved to its time
-                1 calls-closed: calls that were open when their caller ended were ended with it
-                1 damaged-events: events without a type, a known frame or a time were left out
-                1 unfinished-calls: calls without an end were ended at the end of the profile
-                1 unknown-profiles: a profile of type `odd` was left out; sampled and evented are known
+                1 × damaged-profiles: a profile is no object
+                1 × events-out-of-order: ends of calls that were not open were left out
+                1 × times-go-back: events before the one ahead of them were moved to its time
+                1 × calls-closed: calls that were open when their caller ended were ended with it
+                1 × damaged-events: events without a type, a known frame or a time were left out
+                1 × unfinished-calls: calls without an end were ended at the end of the profile
+                1 × unknown-profiles: a profile of type `odd` was left out; sampled and evented are known
             "]],
         );
     }
@@ -594,12 +592,13 @@ mod tests {
                 r#"{{{FRAMES},"profiles":[{{"type":"sampled","unit":"none","weights":[1,2,3],"samples":[[0],[0,1],[0"#
             ),
             &expect![[r"
-                weight count 3
-                samples count 2
+                2 samples
+                weight 3 count
+                samples 2 count
                 thread 
                 a 3 1
                   b 2 2
-                1 damaged-json: the rest of a list was left out: the file ends at byte 170
+                1 × damaged-json: the rest of a list was left out: the file ends at byte 170
             "]],
         );
     }

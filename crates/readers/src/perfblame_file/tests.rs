@@ -262,9 +262,18 @@ fn a_section_nobody_knows_is_stepped_over() {
 /// The mechanism of upgrades, with versions that never were.
 #[test]
 fn a_file_passes_through_every_upgrade_from_its_version_on() {
+    fn with(sections: &mut Vec<Section>, number: u8) {
+        sections.push(Section { tag: *b"TEST", offset: 0, body: vec![number] });
+    }
     let upgrades: [Upgrade; 3] = [
-        |sections| Ok(sections.push(Section { tag: *b"ONE ", offset: 0, body: vec![1] })),
-        |sections| Ok(sections.push(Section { tag: *b"TWO ", offset: 0, body: vec![2] })),
+        |sections| {
+            with(sections, 1);
+            Ok(())
+        },
+        |sections| {
+            with(sections, 2);
+            Ok(())
+        },
         |sections| Err(sections[0].malformed("cannot be upgraded")),
     ];
     let upgraded = |version, upgrades: &[Upgrade]| {
