@@ -56,7 +56,7 @@ pub fn read(input: Input, options: &ReadOptions) -> Result<Profile, ReadError> {
 /// Writes all of a profile.
 pub fn write(profile: &Profile, out: &mut dyn Write) -> io::Result<()> {
     sections::write_header(VERSION, out)?;
-    let mut section = |tag, body: Vec<u8>| sections::write_section(tag, &body, out);
+    let mut section = |tag, body: Vec<u8>| sections::write_section(tag, 0, &body, out);
     section(fields::INFO, encode::info(&profile.info, profile.samples, &profile.warnings))?;
     section(fields::STRINGS, encode::strings(&profile.symbols))?;
     section(fields::FUNCTIONS, encode::functions(&profile.symbols))?;
@@ -64,7 +64,7 @@ pub fn write(profile: &Profile, out: &mut dyn Write) -> io::Result<()> {
     section(fields::THREADS, encode::threads(&profile.threads))?;
     section(fields::METRICS, encode::metrics(profile))?;
     section(fields::TREE, encode::tree(profile))?;
-    section(fields::CELLS, encode::cells(&[&profile.cells], profile.metrics.len()))?;
+    section(fields::CELLS, encode::cells(&profile.cells))?;
     if let Some(timeline) = &profile.timeline {
         section(fields::TIMELINE, encode::timeline(timeline))?;
     }

@@ -273,7 +273,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn section(writer: ColumnWriter) -> Section {
-        Section { tag: *b"TEST", offset: 0, body: writer.finish() }
+        Section { tag: *b"TEST", run: 0, offset: 0, body: writer.finish() }
     }
 
     proptest! {
@@ -312,7 +312,7 @@ mod tests {
     fn a_claim_of_more_rows_than_bytes_is_refused() {
         // Field 1, numbers, 2^35 rows, one byte.
         let body = vec![1, 1, 0x80, 0x80, 0x80, 0x80, 0x80, 1, 1, 0];
-        let section = Section { tag: *b"TEST", offset: 0, body };
+        let section = Section { tag: *b"TEST", run: 0, offset: 0, body };
         assert!(Columns::of(&section).is_err());
     }
 }

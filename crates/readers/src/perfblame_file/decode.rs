@@ -250,7 +250,6 @@ fn tree(columns: &Columns, frames: &Rows<FrameId>) -> Result<Cct, ReadError> {
     Ok(Cct::from_preorder(grain, parent, frame.collect::<Result<_, _>>()?))
 }
 
-/// Cells of several runs add up here.
 fn cells(columns: &Columns, profile: &Profile) -> Result<Cells, ReadError> {
     use fields::cells as f;
     let rows = columns.rows(f::NODE);

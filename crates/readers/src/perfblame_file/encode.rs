@@ -1,8 +1,8 @@
 //! From a profile to sections.
 
 use perfblame_cct::{
-    CallSite, Cells, Grain, Info, Layer, Measure, Profile, StringId, Symbols, Thread, ThreadId,
-    Timeline, Warning,
+    CallSite, Cells, Grain, Info, Layer, Measure, MetricId, Profile, StringId, Symbols, Thread,
+    ThreadId, Timeline, Warning,
 };
 use std::num::NonZeroU32;
 
@@ -153,21 +153,14 @@ pub fn tree(profile: &Profile) -> Vec<u8> {
     out.finish()
 }
 
-/// The self values of one run, or of several with the number of the run in each cell.
-pub fn cells(runs: &[&Cells], metrics: usize) -> Vec<u8> {
+pub fn cells(cells: &Cells) -> Vec<u8> {
     use fields::cells as f;
     let mut out = ColumnWriter::default();
-    let keys = || runs.iter().flat_map(|cells| cells.keys());
-    out.deltas(f::NODE, keys().map(|(node, _)| node.index() as i64));
-    out.numbers(f::THREAD, keys().map(|(_, thread)| thread_id(thread)));
-    if runs.len() > 1 {
-        let run = runs.iter().enumerate().flat_map(|(run, cells)| cells.keys().map(move |_| run));
-        out.deltas(f::RUN, run.map(|run| run as i64));
-    }
-    for metric in 0..metrics {
-        let id = perfblame_cct::MetricId::new(metric);
-        let values = runs.iter().flat_map(|cells| cells.column(id));
-        out.signed(f::VALUES + metric as u64, values.copied());
+    out.deltas(f::NODE, cells.keys().map(|(node, _)| node.index() as i64));
+    out.numbers(f::THREAD, cells.keys().map(|(_, thread)| thread_id(thread)));
+    for metric in 0..cells.metrics() {
+        let values = cells.column(MetricId::new(metric));
+        out.signed(f::VALUES + metric as u64, values.iter().copied());
     }
     out.finish()
 }

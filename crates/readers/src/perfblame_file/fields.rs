@@ -109,8 +109,6 @@ pub mod tree {
 pub mod cells {
     pub const NODE: u64 = 1;
     pub const THREAD: u64 = 2;
-    /// The run a cell belongs to; not there in a file of one run.
-    pub const RUN: u64 = 3;
     /// The first metric's column; the next metric's is one more.
     pub const VALUES: u64 = 16;
 }

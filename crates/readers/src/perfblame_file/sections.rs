@@ -18,13 +18,13 @@ pub type Tag = [u8; 4];
 /// Magic, version (2 bytes), reserved (4 bytes).
 const HEADER_BYTES: u64 = 16;
 
-/// Tag, packed length, unpacked length, checksum.
-const SECTION_HEADER_BYTES: usize = 4 + 8 + 8 + 4;
+/// Tag, run, packed length, unpacked length, checksum.
+const SECTION_HEADER_BYTES: usize = 4 + 4 + 8 + 8 + 4;
 
 /// What one section may unpack to.
 const SECTION_LIMIT: u64 = 4 << 30;
 
-/// Level 3 is zstd's own default: higher levels took three times as long for a twentieth less.
+/// zstd's own default.
 const LEVEL: i32 = 3;
 
 /// One section, unpacked.
@@ -32,6 +32,8 @@ const LEVEL: i32 = 3;
 pub struct Section {
     /// What it holds.
     pub tag: Tag,
+    /// Which run's it is; 0 for what all runs share.
+    pub run: u32,
     /// Where it starts in the file, for error messages.
     pub offset: u64,
     /// Its columns.
@@ -58,20 +60,22 @@ pub fn write_header(version: u16, out: &mut dyn Write) -> io::Result<()> {
 }
 
 /// Packs and writes one section.
-pub fn write_section(tag: Tag, body: &[u8], out: &mut dyn Write) -> io::Result<()> {
+pub fn write_section(tag: Tag, run: u32, body: &[u8], out: &mut dyn Write) -> io::Result<()> {
     let packed = zstd::bulk::compress(body, LEVEL)?;
     let lengths = [packed.len() as u64, body.len() as u64];
     out.write_all(&tag)?;
+    out.write_all(&run.to_le_bytes())?;
     out.write_all(&lengths[0].to_le_bytes())?;
     out.write_all(&lengths[1].to_le_bytes())?;
-    out.write_all(&checksum(tag, lengths, &packed).to_le_bytes())?;
+    out.write_all(&checksum(tag, run, lengths, &packed).to_le_bytes())?;
     out.write_all(&packed)
 }
 
 /// The checksum covers the section's header too, so a changed tag or length does not go unnoticed.
-fn checksum(tag: Tag, lengths: [u64; 2], packed: &[u8]) -> u32 {
+fn checksum(tag: Tag, run: u32, lengths: [u64; 2], packed: &[u8]) -> u32 {
     let mut crc = Crc::new();
     crc.update(&tag);
+    crc.update(&run.to_le_bytes());
     crc.update(&lengths[0].to_le_bytes());
     crc.update(&lengths[1].to_le_bytes());
     crc.update(packed);
@@ -103,19 +107,18 @@ pub fn read_sections(
         }
         let tag: Tag = [header[0], header[1], header[2], header[3]];
         let number = |at: usize| {
-            let mut bytes = [0; 8];
-            bytes.copy_from_slice(&header[at..at + 8]);
-            u64::from_le_bytes(bytes)
+            let bytes = header[at..].iter().take(8);
+            bytes.rev().fold(0u64, |number, byte| number << 8 | u64::from(*byte))
         };
-        let lengths = [number(4), number(12)];
-        let expected = u32::from_le_bytes([header[20], header[21], header[22], header[23]]);
+        let [run, expected] = [4, 24].map(|at| number(at) as u32);
+        let lengths = [number(8), number(16)];
         let mut packed = Vec::new();
         // The length is a claim; the vector grows with the bytes that are there.
         file.take(lengths[0]).read_to_end(&mut packed)?;
         if packed.len() as u64 != lengths[0] {
             return Err(cut_off(offset, lengths[0], packed.len() as u64));
         }
-        if checksum(tag, lengths, &packed) != expected {
+        if checksum(tag, run, lengths, &packed) != expected {
             let what = format!("section {} is damaged: its checksum differs", name(tag));
             let help = "fetch the file again, or convert the original profile anew";
             return Err(ReadError::malformed(offset, what).help(help));
@@ -123,13 +126,13 @@ pub fn read_sections(
         if tag == END {
             return Ok(sections);
         }
-        if sections.iter().any(|section| section.tag == tag) {
+        if sections.iter().any(|section| (section.tag, section.run) == (tag, run)) {
             let what = format!("section {} comes twice", name(tag));
             return Err(ReadError::malformed(offset, what));
         }
         if wanted(tag) {
             let body = unpack(tag, offset, &packed, lengths[1])?;
-            sections.push(Section { tag, offset, body });
+            sections.push(Section { tag, run, offset, body });
         }
         offset = offset.saturating_add(SECTION_HEADER_BYTES as u64).saturating_add(lengths[0]);
     }

@@ -197,9 +197,9 @@ fn a_wrong_writer_is_an_error_and_never_a_panic() {
             } else {
                 section.body.clone()
             };
-            write_section(section.tag, &body, &mut bytes).unwrap();
+            write_section(section.tag, section.run, &body, &mut bytes).unwrap();
         }
-        write_section(END, &[], &mut bytes).unwrap();
+        write_section(END, 0, &[], &mut bytes).unwrap();
         let _ = reread(bytes, Grain::Functions);
     }
 }
@@ -224,24 +224,18 @@ fn errors_say_what_and_where() {
     newer[10] = 7;
     check_error(
         newer,
-        &expect![
-            "at byte 10: the file has version 7; this perfblame reads versions up to 1; help: update perfblame"
-        ],
+        &expect!["at byte 10: the file has version 7; this perfblame reads versions up to 1; help: update perfblame"],
     );
     let mut flipped = good.clone();
     let at = flipped.windows(4).position(|window| window == fields::STRINGS).unwrap();
     flipped[at + 40] ^= 1;
     check_error(
         flipped,
-        &expect![
-            "at byte 94: section `STRS` is damaged: its checksum differs; help: fetch the file again, or convert the original profile anew"
-        ],
+        &expect!["at byte 98: section `STRS` is damaged: its checksum differs; help: fetch the file again, or convert the original profile anew"],
     );
     check_error(
         good[..good.len() - 30].to_vec(),
-        &expect![
-            "at byte 519: a record needs 24 bytes, 3 left; help: the file looks cut off: fetch it again, or convert the original profile anew"
-        ],
+        &expect!["at byte 551: a record needs 28 bytes, 7 left; help: the file looks cut off: fetch it again, or convert the original profile anew"],
     );
 }
 
@@ -250,8 +244,8 @@ fn a_section_nobody_knows_is_stepped_over() {
     let good = written(&profile("main main\nparse ."));
     let end = good.windows(4).rposition(|window| window == END).unwrap();
     let mut bytes = good[..end].to_vec();
-    write_section(*b"XTRA", b"from the future", &mut bytes).unwrap();
-    write_section(END, &[], &mut bytes).unwrap();
+    write_section(*b"XTRA", 0, b"from the future", &mut bytes).unwrap();
+    write_section(END, 0, &[], &mut bytes).unwrap();
     expect![[r"
         main 2 1
           parse 1 1
@@ -263,7 +257,7 @@ fn a_section_nobody_knows_is_stepped_over() {
 #[test]
 fn a_file_passes_through_every_upgrade_from_its_version_on() {
     fn with(sections: &mut Vec<Section>, number: u8) {
-        sections.push(Section { tag: *b"TEST", offset: 0, body: vec![number] });
+        sections.push(Section { tag: *b"TEST", run: 0, offset: 0, body: vec![number] });
     }
     let upgrades: [Upgrade; 3] = [
         |sections| {
