@@ -89,6 +89,16 @@ impl Cells {
         self.values.len()
     }
 
+    /// (node, thread) of every cell, in order.
+    pub fn keys(&self) -> impl ExactSizeIterator<Item = (NodeId, Option<ThreadId>)> {
+        self.node.iter().copied().zip(self.thread.iter().copied())
+    }
+
+    /// The values of one metric, one for each of [`Cells::keys`].
+    pub fn column(&self, metric: MetricId) -> &[i64] {
+        self.values.get(metric.index()).map_or(&[], Vec::as_slice)
+    }
+
     /// (node, thread, value) of one metric, in order; zeros are left out.
     pub fn of(&self, metric: MetricId) -> impl Iterator<Item = (NodeId, Option<ThreadId>, i64)> {
         let column = self.values.get(metric.index()).map_or(&[][..], Vec::as_slice);

@@ -7,6 +7,7 @@ use crate::folded;
 use crate::input::Input;
 use crate::pprof;
 use crate::perf_script;
+use crate::{perfblame_file, speedscope};
 
 /// What a reader is asked for.
 #[derive(Clone, Copy, Debug, Default)]
@@ -40,6 +41,16 @@ pub const FORMATS: &[Format] = &[
         producers: "Linux perf: perf script",
         sniff: perf_script::sniff,
         read: perf_script::read,
+        name: "perfblame",
+        producers: "`perfblame convert`, `perfblame record`",
+        sniff: perfblame_file::sniff,
+        read: perfblame_file::read,
+    },
+    Format {
+        name: "speedscope",
+        producers: "py-spy, rbspy, dotnet-trace, speedscope's own export",
+        sniff: speedscope::sniff,
+        read: speedscope::read,
     },
     Format {
         name: "folded",

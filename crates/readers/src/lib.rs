@@ -18,6 +18,8 @@ mod sample_type;
 pub mod native;
 mod perf_script;
 mod text;
+pub mod perfblame_file;
+mod speedscope;
 
 use perfblame_cct::Profile;
 

@@ -1,0 +1,302 @@
+//! From sections to a profile. Every reference is checked: a checksum says that a file is as it was written, not that
+//! its writer was right.
+
+use perfblame_cct::{
+    CallSite, Cct, Cells, Frame, FrameId, Function, FunctionId, Grain, Info, Layer, Measure,
+    Metric, MetricId, NodeId, Profile, StringId, Symbols, Thread, ThreadId, TimedCall, TimedSample,
+    Timeline, Unit, Warning, position,
+};
+use std::num::NonZeroU64;
+
+use super::columns::Columns;
+use super::fields;
+use super::sections::{Section, Tag};
+use crate::error::ReadError;
+
+/// Makes a profile of all sections there are; a table that has no section is empty.
+pub fn profile(sections: &[Section]) -> Result<Profile, ReadError> {
+    let (info, samples, warnings) = with(sections, fields::INFO, info)?.unwrap_or_default();
+    let mut profile = Profile { info, samples, warnings, ..Profile::default() };
+    let texts = with(sections, fields::STRINGS, |columns| {
+        let texts = columns.texts(fields::strings::TEXTS)?;
+        Ok(texts.into_iter().map(|text| profile.symbols.string(text)).collect())
+    })?;
+    let texts = Rows(texts.unwrap_or_default());
+    let functions = with(sections, fields::FUNCTIONS, |columns| {
+        functions(columns, &texts, &mut profile.symbols)
+    })?;
+    let functions = Rows(functions.unwrap_or_default());
+    let frames = with(sections, fields::FRAMES, |columns| {
+        frames(columns, &texts, &functions, &mut profile.symbols)
+    })?;
+    let frames = Rows(frames.unwrap_or_default());
+    let threads = with(sections, fields::THREADS, |columns| threads(columns, &texts))?;
+    profile.threads = threads.unwrap_or_default();
+    profile.metrics = with(sections, fields::METRICS, metrics)?.unwrap_or_default();
+    profile.tree =
+        with(sections, fields::TREE, |columns| tree(columns, &frames))?.unwrap_or_default();
+    let cells = with(sections, fields::CELLS, |columns| cells(columns, &profile))?;
+    profile.cells =
+        cells.unwrap_or_else(|| Cells::from_columns(&[], &vec![Vec::new(); profile.metrics.len()]));
+    profile.timeline = with(sections, fields::TIMELINE, |columns| timeline(columns, &profile))?;
+    Ok(profile)
+}
+
+fn with<T>(
+    sections: &[Section],
+    tag: Tag,
+    decode: impl FnOnce(&Columns) -> Result<T, ReadError>,
+) -> Result<Option<T>, ReadError> {
+    let section = sections.iter().find(|section| section.tag == tag);
+    section.map(|section| decode(&Columns::of(section)?)).transpose()
+}
+
+/// The ids of a table's rows. Equal rows have one id, so it is not always the row.
+struct Rows<Id>(Vec<Id>);
+
+impl<Id: Copy> Rows<Id> {
+    fn get(&self, row: u64, columns: &Columns) -> Result<Id, ReadError> {
+        let id = usize::try_from(row).ok().and_then(|row| self.0.get(row));
+        id.copied().ok_or_else(|| columns.malformed("a row refers to a row that does not exist"))
+    }
+
+    /// 0 is none.
+    fn optional(&self, number: u64, columns: &Columns) -> Result<Option<Id>, ReadError> {
+        number.checked_sub(1).map(|row| self.get(row, columns)).transpose()
+    }
+}
+
+/// A row below `end`.
+fn below(row: u64, end: usize, columns: &Columns) -> Result<usize, ReadError> {
+    match usize::try_from(row) {
+        Ok(row) if row < end => Ok(row),
+        _ => Err(columns.malformed("a row refers to a row that does not exist")),
+    }
+}
+
+fn thread_below(
+    number: u64,
+    threads: usize,
+    columns: &Columns,
+) -> Result<Option<ThreadId>, ReadError> {
+    let row = number.checked_sub(1).map(|row| below(row, threads, columns)).transpose()?;
+    Ok(row.map(ThreadId::new))
+}
+
+fn info(columns: &Columns) -> Result<(Info, u64, Vec<Warning>), ReadError> {
+    use fields::info as f;
+    let owned = |field| columns.text(field).map(|text| text.map(str::to_owned));
+    let texts = |fields| -> Result<Vec<String>, ReadError> {
+        Ok(columns.texts(fields)?.into_iter().map(str::to_owned).collect())
+    };
+    let info = Info {
+        format: owned(f::FORMAT)?.unwrap_or_default(),
+        producer: owned(f::PRODUCER)?,
+        command: owned(f::COMMAND)?,
+        duration: columns.number(f::DURATION)?,
+        started: columns.number(f::STARTED)?,
+        labels: texts(f::LABEL_KEYS)?.into_iter().zip(texts(f::LABEL_VALUES)?).collect(),
+    };
+    let samples = columns.number(f::SAMPLES)?.unwrap_or(0) as u64;
+    let codes = texts(f::WARNING_CODES)?;
+    let counts = columns.numbers(f::WARNING_COUNTS, codes.len())?;
+    let warnings = codes.into_iter().zip(texts(f::WARNING_MESSAGES)?).zip(counts);
+    let warnings =
+        warnings.map(|((code, message), count)| Warning { code, message, count }).collect();
+    Ok((info, samples, warnings))
+}
+
+fn functions(
+    columns: &Columns,
+    texts: &Rows<StringId>,
+    symbols: &mut Symbols,
+) -> Result<Vec<FunctionId>, ReadError> {
+    use fields::functions as f;
+    let rows = columns.rows(f::NAME);
+    let [name, component, signature, file, line, column, layer] =
+        [f::NAME, f::COMPONENT, f::SIGNATURE, f::FILE, f::LINE, f::COLUMN, f::LAYER]
+            .map(|field| columns.numbers(field, rows));
+    let (name, component, signature, file) = (name?, component?, signature?, file?);
+    let (line, column, layer) = (line?, column?, layer?);
+    let mut ids = Vec::with_capacity(rows);
+    for row in 0..rows {
+        ids.push(symbols.intern_function(Function {
+            name: texts.get(name[row], columns)?,
+            component: texts.optional(component[row], columns)?,
+            signature: texts.optional(signature[row], columns)?,
+            file: texts.optional(file[row], columns)?,
+            line: position(line[row]),
+            column: position(column[row]),
+            layer: layer_of(layer[row], columns)?,
+        }));
+    }
+    Ok(ids)
+}
+
+fn layer_of(number: u64, columns: &Columns) -> Result<Layer, ReadError> {
+    let layer = usize::try_from(number).ok().and_then(|row| Layer::ALL.get(row));
+    layer.copied().ok_or_else(|| columns.malformed("a layer nobody knows"))
+}
+
+fn frames(
+    columns: &Columns,
+    texts: &Rows<StringId>,
+    functions: &Rows<FunctionId>,
+    symbols: &mut Symbols,
+) -> Result<Vec<FrameId>, ReadError> {
+    use fields::frames as f;
+    let rows = columns.rows(f::FUNCTION);
+    let numbers = |field| columns.numbers(field, rows);
+    let function = numbers(f::FUNCTION)?;
+    let (file, line, column) = (numbers(f::FILE)?, numbers(f::LINE)?, numbers(f::COLUMN)?);
+    let (bytecode, address) = (numbers(f::BYTECODE)?, numbers(f::ADDRESS)?);
+    let (inlined, site_kind) = (numbers(f::INLINED)?, numbers(f::SITE_KIND)?);
+    let (site, site_column) = (numbers(f::SITE)?, numbers(f::SITE_COLUMN)?);
+    let mut ids = Vec::with_capacity(rows);
+    for row in 0..rows {
+        let bytecode = match bytecode[row].checked_sub(1).map(u32::try_from) {
+            Some(Err(_)) => return Err(columns.malformed("a bytecode index beyond 32 bits")),
+            other => other.and_then(Result::ok),
+        };
+        ids.push(symbols.intern_frame(Frame {
+            function: functions.get(function[row], columns)?,
+            file: texts.optional(file[row], columns)?,
+            line: position(line[row]),
+            column: position(column[row]),
+            bytecode,
+            address: NonZeroU64::new(address[row]),
+            inlined: inlined[row] != 0,
+            call_site: call_site(site_kind[row], site[row], site_column[row], columns)?,
+        }));
+    }
+    Ok(ids)
+}
+
+fn call_site(
+    kind: u64,
+    site: u64,
+    column: u64,
+    columns: &Columns,
+) -> Result<Option<CallSite>, ReadError> {
+    use fields::frames as f;
+    let site = match kind {
+        f::NO_SITE => return Ok(None),
+        f::SITE_LINE => position(site).map(|line| CallSite::Line(line, position(column))),
+        f::SITE_BYTECODE => u32::try_from(site).ok().map(CallSite::Bytecode),
+        f::SITE_ADDRESS => NonZeroU64::new(site).map(CallSite::Address),
+        _ => None,
+    };
+    site.map(Some).ok_or_else(|| columns.malformed("a call site that cannot be"))
+}
+
+fn threads(columns: &Columns, texts: &Rows<StringId>) -> Result<Vec<Thread>, ReadError> {
+    use fields::threads as f;
+    let rows = columns.rows(f::NAME);
+    let numbers = |field| columns.numbers(field, rows);
+    let (name, process, group) = (numbers(f::NAME)?, numbers(f::PROCESS)?, numbers(f::GROUP)?);
+    let (known, pid, tid) = (numbers(f::KNOWN)?, numbers(f::PID)?, numbers(f::TID)?);
+    let thread = |row: usize| {
+        Ok(Thread {
+            name: texts.get(name[row], columns)?,
+            process: texts.optional(process[row], columns)?,
+            pid: (known[row] & f::PID_KNOWN != 0).then_some(pid[row]),
+            tid: (known[row] & f::TID_KNOWN != 0).then_some(tid[row]),
+            group: texts.optional(group[row], columns)?,
+        })
+    };
+    (0..rows).map(thread).collect()
+}
+
+fn metrics(columns: &Columns) -> Result<Vec<Metric>, ReadError> {
+    use fields::metrics as f;
+    let names = columns.texts(f::NAMES)?;
+    let rows = names.len();
+    let units = columns.texts(f::UNITS)?;
+    let (exact, has_period) =
+        (columns.numbers(f::EXACT, rows)?, columns.numbers(f::HAS_PERIOD, rows)?);
+    let (period, decimals) =
+        (columns.signed(f::PERIOD, rows)?, columns.numbers(f::DECIMALS, rows)?);
+    let metric = |(row, name): (usize, &str)| Metric {
+        name: name.to_owned(),
+        unit: units.get(row).map_or(Unit::Count, |unit| Unit::from_name(unit)),
+        measure: if exact[row] == 0 { Measure::Sampled } else { Measure::Exact },
+        period: (has_period[row] != 0).then_some(period[row]),
+        decimals: u8::try_from(decimals[row]).unwrap_or(u8::MAX),
+    };
+    Ok(names.into_iter().enumerate().map(metric).collect())
+}
+
+fn tree(columns: &Columns, frames: &Rows<FrameId>) -> Result<Cct, ReadError> {
+    use fields::tree as f;
+    let grain = match columns.number(f::GRAIN)? {
+        None | Some(0) => Grain::Functions,
+        Some(1) => Grain::CallSites,
+        Some(2) => Grain::Frames,
+        Some(_) => return Err(columns.malformed("a grain nobody knows")),
+    };
+    let rows = columns.rows(f::FRAME);
+    let closed = columns.numbers(f::CLOSED, rows)?;
+    let mut parent = Vec::with_capacity(rows);
+    let mut open: Vec<NodeId> = Vec::new();
+    for (row, closed) in closed.into_iter().enumerate() {
+        let left = usize::try_from(closed).ok().and_then(|closed| open.len().checked_sub(closed));
+        let left = left.ok_or_else(|| columns.malformed("more nodes end than have begun"))?;
+        open.truncate(left);
+        parent.push(open.last().copied());
+        open.push(NodeId::new(row));
+    }
+    let frame = columns.numbers(f::FRAME, rows)?;
+    let frame = frame.into_iter().map(|row| frames.get(row, columns));
+    Ok(Cct::from_preorder(grain, parent, frame.collect::<Result<_, _>>()?))
+}
+
+fn cells(columns: &Columns, profile: &Profile) -> Result<Cells, ReadError> {
+    use fields::cells as f;
+    let rows = columns.rows(f::NODE);
+    let node = columns.numbers(f::NODE, rows)?;
+    let thread = columns.numbers(f::THREAD, rows)?;
+    let mut keys = Vec::with_capacity(rows);
+    for (node, thread) in node.into_iter().zip(thread) {
+        let node = NodeId::new(below(node, profile.tree.len(), columns)?);
+        keys.push((node, thread_below(thread, profile.threads.len(), columns)?));
+    }
+    let values = (f::VALUES..).take(profile.metrics.len());
+    let values: Vec<_> =
+        values.map(|field| columns.signed(field, rows)).collect::<Result<_, _>>()?;
+    Ok(Cells::from_columns(&keys, &values))
+}
+
+fn timeline(columns: &Columns, profile: &Profile) -> Result<Timeline, ReadError> {
+    use fields::timeline as f;
+    let (nodes, threads) = (profile.tree.len(), profile.threads.len());
+    let mut timeline = Timeline::default();
+    let rows = columns.rows(f::SAMPLE_TIME);
+    let (time, value) =
+        (columns.signed(f::SAMPLE_TIME, rows)?, columns.signed(f::SAMPLE_VALUE, rows)?);
+    let [thread, node, metric] = [f::SAMPLE_THREAD, f::SAMPLE_NODE, f::SAMPLE_METRIC]
+        .map(|field| columns.numbers(field, rows));
+    let (thread, node, metric) = (thread?, node?, metric?);
+    for row in 0..rows {
+        timeline.samples.push(TimedSample {
+            time: time[row],
+            thread: thread_below(thread[row], threads, columns)?,
+            node: NodeId::new(below(node[row], nodes, columns)?),
+            metric: MetricId::new(below(metric[row], profile.metrics.len(), columns)?),
+            value: value[row],
+        });
+    }
+    let rows = columns.rows(f::CALL_START);
+    let (start, duration) =
+        (columns.signed(f::CALL_START, rows)?, columns.signed(f::CALL_DURATION, rows)?);
+    let (thread, node) =
+        (columns.numbers(f::CALL_THREAD, rows)?, columns.numbers(f::CALL_NODE, rows)?);
+    for row in 0..rows {
+        timeline.calls.push(TimedCall {
+            start: start[row],
+            end: start[row].wrapping_add(duration[row]),
+            thread: thread_below(thread[row], threads, columns)?,
+            node: NodeId::new(below(node[row], nodes, columns)?),
+        });
+    }
+    Ok(timeline)
+}

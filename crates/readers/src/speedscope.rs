@@ -1,0 +1,657 @@
+//! speedscope's own files: `shared.frames` and `profiles`, each sampled or evented, as py-spy, rbspy, dotnet-trace and
+//! the speedscope page write them.
+//!
+//! The frames may stand behind the profiles that use them, so the file is in memory and walked twice: once to find the
+//! parts, once to read them. Nothing is turned into a document of values, as files of a few hundred megabytes are
+//! common.
+//!
+//! Every profile becomes a thread. `line` of a frame is the line being executed: that is what the profilers put there,
+//! and functions of one name and file merge where contexts are told apart by function.
+
+mod evented;
+
+use hashbrown::HashMap;
+use perfblame_cct::{
+    Frame, FrameId, Function, Layer, Metric, MetricId, Profile, ProfileBuilder, Thread, ThreadId,
+    Unit, position,
+};
+
+use crate::error::ReadError;
+use crate::format::ReadOptions;
+use crate::input::Input;
+use crate::json::{Cursor, Fault, Kind, Number};
+use crate::native;
+use evented::{OpenFrames, events};
+
+/// Decimals kept of weights that are no times; as many as a metric can show exactly.
+const MOST_DECIMALS: u32 = 6;
+
+/// True for an object with speedscope's schema, or with `profiles` as speedscope writes them.
+pub fn sniff(input: &Input) -> bool {
+    recognise(&mut Cursor::new(input.head())).unwrap_or(false)
+}
+
+fn recognise(cursor: &mut Cursor) -> Result<bool, Fault> {
+    cursor.begin_object()?;
+    while let Some(key) = cursor.next_key()? {
+        match &*key {
+            "$schema" => {
+                return Ok(cursor.lenient_string()?.is_some_and(|url| url.contains("speedscope")));
+            }
+            "profiles" => {
+                cursor.begin_array()?;
+                if !cursor.next_element()? {
+                    return Ok(false);
+                }
+                cursor.begin_object()?;
+                while let Some(key) = cursor.next_key()? {
+                    if key == "type" {
+                        let kind = cursor.lenient_string()?;
+                        return Ok(matches!(kind.as_deref(), Some("sampled" | "evented")));
+                    }
+                    cursor.skip_value()?;
+                }
+                return Ok(false);
+            }
+            _ => cursor.skip_value()?,
+        }
+    }
+    Ok(false)
+}
+
+/// Reads a speedscope file.
+pub fn read(input: Input, options: &ReadOptions) -> Result<Profile, ReadError> {
+    let bytes = input.read_all()?;
+    let mut builder = ProfileBuilder::new(options.grain, options.times);
+    let mut parts = Parts::default();
+    // What is cut off behind the parts we need costs nothing but a warning.
+    let mut faults = Vec::from_iter(parts.find(&mut Cursor::new(&bytes), &mut builder).err());
+    let Some(mut shared) = parts.frames else {
+        let help = "speedscope files keep their frames in `shared.frames`; this one looks cut off";
+        let what = "there are no frames in it";
+        return Err(ReadError::malformed(bytes.len() as u64, what).help(help));
+    };
+    let mut frames = Vec::new();
+    faults.extend(read_frames(&mut shared, &mut builder, &mut frames).err());
+    let mut reader = Reader { frames, metrics: Metrics::default(), builder, stack: Vec::new() };
+    let mut found = Vec::new();
+    if let Some(mut profiles) = parts.profiles {
+        faults.extend(reader.profiles(&mut profiles, &mut found).err());
+    }
+    for profile in &found {
+        reader.metrics.measure(profile);
+    }
+    for profile in found {
+        faults.extend(reader.profile(&profile).err());
+    }
+    // One fault is met once on the way to the parts and once in the part.
+    faults.sort_by_key(Fault::offset);
+    faults.dedup_by_key(|fault| fault.offset());
+    for fault in &faults {
+        damaged(&mut reader.builder, fault);
+    }
+    Ok(reader.builder.finish())
+}
+
+fn damaged(builder: &mut ProfileBuilder, fault: &Fault) {
+    let offset = fault.offset();
+    let what = match fault {
+        Fault::Bad { what, .. } => what,
+        Fault::Cut { .. } | Fault::Io { .. } => "the file ends",
+    };
+    builder.warn("damaged-json", || {
+        format!("the rest of a list was left out: {what} at byte {offset}")
+    });
+}
+
+/// Where the parts of a file begin.
+#[derive(Default)]
+struct Parts<'a> {
+    frames: Option<Cursor<'a>>,
+    profiles: Option<Cursor<'a>>,
+}
+
+impl<'a> Parts<'a> {
+    fn find(&mut self, cursor: &mut Cursor<'a>, builder: &mut ProfileBuilder) -> Result<(), Fault> {
+        cursor.begin_object()?;
+        while let Some(key) = cursor.next_key()? {
+            match &*key {
+                "shared" if cursor.peek()? == Kind::Object => {
+                    cursor.begin_object()?;
+                    while let Some(key) = cursor.next_key()? {
+                        if key == "frames" {
+                            self.frames = Some(*cursor);
+                        }
+                        cursor.skip_value()?;
+                    }
+                }
+                "profiles" => {
+                    self.profiles = Some(*cursor);
+                    cursor.skip_value()?;
+                }
+                "exporter" => {
+                    builder.info.producer = cursor.lenient_string()?.map(Into::into);
+                }
+                "name" => builder.info.command = cursor.lenient_string()?.map(Into::into),
+                _ => cursor.skip_value()?,
+            }
+        }
+        Ok(())
+    }
+}
+
+fn read_frames(
+    cursor: &mut Cursor,
+    builder: &mut ProfileBuilder,
+    frames: &mut Vec<FrameId>,
+) -> Result<(), Fault> {
+    cursor.begin_array()?;
+    while cursor.next_element()? {
+        if cursor.peek()? != Kind::Object {
+            cursor.skip_value()?;
+            frames.push(builder.named_frame("", Layer::Application));
+            continue;
+        }
+        cursor.begin_object()?;
+        let (mut name, mut file) = (None, None);
+        let (mut line, mut column) = (None, None);
+        while let Some(key) = cursor.next_key()? {
+            match &*key {
+                "name" => name = cursor.lenient_string()?,
+                "file" => file = cursor.lenient_string()?,
+                "line" => line = cursor.lenient_number()?.and_then(Number::as_u64),
+                "col" => column = cursor.lenient_number()?.and_then(Number::as_u64),
+                _ => cursor.skip_value()?,
+            }
+        }
+        let name = name.unwrap_or_default();
+        let file = file.filter(|file| !file.is_empty());
+        let function = Function {
+            component: file.as_deref().map(|file| builder.string(file)),
+            layer: layer_of(&name, file.as_deref()),
+            ..Function::named(builder.string(&native::demangle(&name)))
+        };
+        let function = builder.function(function);
+        frames.push(builder.frame(Frame {
+            line: line.and_then(position),
+            column: column.and_then(position),
+            ..Frame::of(function)
+        }));
+    }
+    Ok(())
+}
+
+/// Whose code a frame is: pseudo-frames of V8, Hermes and .NET by their names, binaries by theirs.
+fn layer_of(name: &str, file: Option<&str>) -> Layer {
+    match name {
+        "(idle)" | "[idle]" | "<idle>" => Layer::Idle,
+        "(garbage collector)" | "(GC)" | "[GC]" | "<GC>" => Layer::GarbageCollection,
+        "(program)" | "(root)" | "UNMANAGED_CODE_TIME" | "CPU_TIME" => Layer::Runtime,
+        _ => file.map_or(Layer::Application, native::layer_of),
+    }
+}
+
+/// One profile, its parts not read yet.
+#[derive(Default)]
+struct Found<'a> {
+    kind: String,
+    name: String,
+    unit: String,
+    start: Option<Number<'a>>,
+    end: Option<Number<'a>>,
+    samples: Option<Cursor<'a>>,
+    weights: Option<Cursor<'a>>,
+    events: Option<Cursor<'a>>,
+}
+
+/// The metric of each unit, and how many decimals its values are stored with.
+#[derive(Default)]
+struct Metrics {
+    decimals: HashMap<String, u32>,
+}
+
+impl Metrics {
+    /// Finds how many decimals the values of a unit need. Times become nanoseconds and need none.
+    fn measure(&mut self, profile: &Found) {
+        if time_scale(&profile.unit).is_some() {
+            return;
+        }
+        let most = self.decimals.entry(profile.unit.clone()).or_default();
+        let _ = profile.weights.map(|mut cursor| -> Result<(), Fault> {
+            cursor.begin_array()?;
+            while cursor.next_element()? {
+                if let Some(number) = cursor.lenient_number()? {
+                    *most = (*most).max(decimals(number));
+                }
+            }
+            Ok(())
+        });
+        let _ = profile.events.map(|cursor| {
+            events(cursor, |event| {
+                *most = (*most).max(event.at.map_or(0, decimals));
+            })
+        });
+    }
+
+    fn scale(&self, unit: &str) -> u32 {
+        time_scale(unit).unwrap_or_else(|| self.decimals.get(unit).copied().unwrap_or(0))
+    }
+
+    fn metric(&self, builder: &mut ProfileBuilder, profile: &Found) -> MetricId {
+        let unit = profile.unit.as_str();
+        let (name, unit_of) = match unit {
+            _ if time_scale(unit).is_some() => ("wall", Unit::Nanoseconds),
+            "bytes" => ("bytes", Unit::Bytes),
+            "none" | "" => ("weight", Unit::Count),
+            other => (other, Unit::Other(other.to_owned())),
+        };
+        let metric = if profile.kind == "evented" {
+            Metric::exact(name, unit_of)
+        } else {
+            Metric::sampled(name, unit_of)
+        };
+        let decimals = if time_scale(unit).is_some() { 0 } else { self.scale(unit) as u8 };
+        builder.metric(Metric { decimals, ..metric })
+    }
+}
+
+/// The power of ten that makes nanoseconds of a unit; none for what is no time.
+fn time_scale(unit: &str) -> Option<u32> {
+    Some(match unit {
+        "nanoseconds" => 0,
+        "microseconds" => 3,
+        "milliseconds" => 6,
+        "seconds" => 9,
+        _ => return None,
+    })
+}
+
+/// The smallest power of ten that makes a number whole.
+fn decimals(number: Number) -> u32 {
+    let whole = |decimals: &u32| {
+        let fine = number.scaled(MOST_DECIMALS);
+        let coarse = number.scaled(*decimals);
+        let factor = 10i64.pow(MOST_DECIMALS - decimals);
+        coarse.and_then(|coarse| coarse.checked_mul(factor)) == fine
+    };
+    if number.as_i64().is_some() {
+        return 0;
+    }
+    (0..MOST_DECIMALS).find(whole).unwrap_or(MOST_DECIMALS)
+}
+
+struct Reader {
+    frames: Vec<FrameId>,
+    metrics: Metrics,
+    builder: ProfileBuilder,
+    stack: Vec<FrameId>,
+}
+
+impl Reader {
+    fn profiles<'a>(
+        &mut self,
+        cursor: &mut Cursor<'a>,
+        found: &mut Vec<Found<'a>>,
+    ) -> Result<(), Fault> {
+        cursor.begin_array()?;
+        while cursor.next_element()? {
+            if cursor.peek()? != Kind::Object {
+                cursor.skip_value()?;
+                self.builder.warn("damaged-profiles", || "a profile is no object".to_owned());
+                continue;
+            }
+            cursor.begin_object()?;
+            let mut profile = Found::default();
+            // A profile that is cut off still has what was seen of it.
+            let whole = find_profile(cursor, &mut profile);
+            found.push(profile);
+            whole?;
+        }
+        Ok(())
+    }
+
+    fn profile(&mut self, profile: &Found) -> Result<(), Fault> {
+        let name = self.builder.string(&profile.name);
+        let thread = Some(self.builder.thread(Thread::named(name)));
+        match profile.kind.as_str() {
+            "sampled" => self.sampled(profile, thread),
+            "evented" => self.evented(profile, thread),
+            other => {
+                self.builder.warn("unknown-profiles", || {
+                    format!(
+                        "a profile of type `{other}` was left out; sampled and evented are known"
+                    )
+                });
+                Ok(())
+            }
+        }
+    }
+
+    fn sampled(&mut self, profile: &Found, thread: Option<ThreadId>) -> Result<(), Fault> {
+        let Some(mut samples) = profile.samples else { return Ok(()) };
+        let scale = self.metrics.scale(&profile.unit);
+        let weight_metric = self.metrics.metric(&mut self.builder, profile);
+        let count_metric = self.builder.metric(Metric::sampled("samples", Unit::Count));
+        let mut weights = Weights::of(profile.weights);
+        let mut time = profile.start.and_then(|start| start.scaled(scale)).unwrap_or(0);
+        samples.begin_array()?;
+        while samples.next_element()? {
+            let whole = self.stack_of(&mut samples)?;
+            let weight = match weights.next() {
+                Weight::Number(number) => number.scaled(scale),
+                // A profile without weights counts.
+                Weight::End if profile.weights.is_none() => Some(1),
+                Weight::Other | Weight::End => None,
+            };
+            let Some(weight) = weight else {
+                self.builder.warn("damaged-weights", || {
+                    "samples without a weight count as samples and weigh nothing".to_owned()
+                });
+                self.add(thread, count_metric, weight_metric, 0, time);
+                continue;
+            };
+            if !whole {
+                self.builder.warn("unknown-frames", || {
+                    "frames that `shared.frames` does not hold were left out of stacks".to_owned()
+                });
+            }
+            self.add(thread, count_metric, weight_metric, weight, time);
+            time = time.saturating_add(weight);
+        }
+        if !matches!(weights.next(), Weight::End) {
+            self.builder.warn("damaged-weights", || {
+                "there are more weights than samples; the rest was left out".to_owned()
+            });
+        }
+        Ok(())
+    }
+
+    /// Reads one sample's stack, outermost frame first; false when some frames do not exist.
+    fn stack_of(&mut self, samples: &mut Cursor) -> Result<bool, Fault> {
+        self.stack.clear();
+        let mut whole = true;
+        if samples.peek()? != Kind::Array {
+            samples.skip_value()?;
+            return Ok(false);
+        }
+        samples.begin_array()?;
+        while samples.next_element()? {
+            let row = samples.lenient_number()?.and_then(Number::as_u64);
+            let row = row.and_then(|row| usize::try_from(row).ok());
+            match row.and_then(|row| self.frames.get(row)) {
+                Some(frame) => self.stack.push(*frame),
+                None => whole = false,
+            }
+        }
+        Ok(whole)
+    }
+
+    fn add(
+        &mut self,
+        thread: Option<ThreadId>,
+        count: MetricId,
+        metric: MetricId,
+        weight: i64,
+        time: i64,
+    ) {
+        let builder = &mut self.builder;
+        builder.count_samples(1);
+        // Nothing was running: speedscope shows a gap.
+        let Some(at) = builder.stack(&self.stack) else {
+            return builder.warn("empty-stacks", || {
+                "samples without a stack are counted but have no place in the tree".to_owned()
+            });
+        };
+        builder.add(at, thread, metric, weight);
+        builder.add(at, thread, count, 1);
+        builder.time_sample(time, at, thread, metric, weight);
+    }
+
+    fn evented(&mut self, profile: &Found, thread: Option<ThreadId>) -> Result<(), Fault> {
+        let Some(cursor) = profile.events else { return Ok(()) };
+        let scale = self.metrics.scale(&profile.unit);
+        let metric = self.metrics.metric(&mut self.builder, profile);
+        let calls = self.builder.metric(Metric::exact("calls", Unit::Count));
+        self.builder.exact_metrics(metric, calls);
+        let start = profile.start.and_then(|start| start.scaled(scale)).unwrap_or(i64::MIN);
+        let mut open = OpenFrames::since(start);
+        let Self { frames, builder, .. } = self;
+        let walked = events(cursor, |event| {
+            let frame = event.frame.and_then(|row| frames.get(usize::try_from(row).ok()?));
+            let at = event.at.and_then(|at| at.scaled(scale));
+            let (Some(opens), Some(frame), Some(at)) = (event.opens, frame, at) else {
+                return builder.warn("damaged-events", || {
+                    "events without a type, a known frame or a time were left out".to_owned()
+                });
+            };
+            open.event(builder, thread, opens, *frame, at);
+        });
+        let end = profile.end.and_then(|end| end.scaled(scale)).unwrap_or(open.last);
+        open.close(builder, thread, end);
+        walked
+    }
+}
+
+fn find_profile<'a>(cursor: &mut Cursor<'a>, profile: &mut Found<'a>) -> Result<(), Fault> {
+    while let Some(key) = cursor.next_key()? {
+        match &*key {
+            "type" => profile.kind = cursor.lenient_string()?.unwrap_or_default().into(),
+            "name" => profile.name = cursor.lenient_string()?.unwrap_or_default().into(),
+            "unit" => profile.unit = cursor.lenient_string()?.unwrap_or_default().into(),
+            "startValue" => profile.start = cursor.lenient_number()?,
+            "endValue" => profile.end = cursor.lenient_number()?,
+            "samples" => {
+                profile.samples = Some(*cursor);
+                cursor.skip_value()?;
+            }
+            "weights" => {
+                profile.weights = Some(*cursor);
+                cursor.skip_value()?;
+            }
+            "events" => {
+                profile.events = Some(*cursor);
+                cursor.skip_value()?;
+            }
+            _ => cursor.skip_value()?,
+        }
+    }
+    Ok(())
+}
+
+/// The weights of a sampled profile, one after the other, beside its samples.
+struct Weights<'a>(Option<Cursor<'a>>);
+
+enum Weight<'a> {
+    Number(Number<'a>),
+    /// Something that is no number.
+    Other,
+    End,
+}
+
+impl<'a> Weights<'a> {
+    fn of(cursor: Option<Cursor<'a>>) -> Self {
+        Self(cursor.and_then(|mut cursor| cursor.begin_array().ok().map(|()| cursor)))
+    }
+
+    fn next(&mut self) -> Weight<'a> {
+        let Some(cursor) = &mut self.0 else { return Weight::End };
+        match cursor
+            .next_element()
+            .and_then(|more| more.then(|| cursor.lenient_number()).transpose())
+        {
+            Ok(Some(Some(number))) => Weight::Number(number),
+            Ok(Some(None)) => Weight::Other,
+            Ok(None) | Err(_) => {
+                self.0 = None;
+                Weight::End
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::{Expect, expect};
+    use perfblame_cct::{Grain, MetricId, Times};
+    use perfblame_fixtures::{corpus_files, damaged, describe};
+
+    use super::*;
+
+    fn parse(text: &str) -> Profile {
+        let options = ReadOptions { grain: Grain::Functions, times: Times::Keep };
+        read(Input::from_bytes(text.as_bytes().to_vec()).unwrap(), &options).unwrap()
+    }
+
+    fn check(text: &str, expected: &Expect) {
+        expected.assert_eq(&describe(&parse(text)));
+    }
+
+    const FRAMES: &str =
+        r#""shared":{"frames":[{"name":"a","file":"a.py","line":3},{"name":"b"},{"name":"c"}]}"#;
+
+    #[test]
+    fn samples_weigh_what_the_file_says() {
+        check(
+            &format!(
+                r#"{{"$schema":"https://www.speedscope.app/file-format-schema.json","profiles":[
+                {{"type":"sampled","name":"one","unit":"milliseconds","startValue":0,"endValue":3,
+                  "samples":[[0,1],[0],[],[0,9]],"weights":[1,0.5,7,2]}},
+                {{"type":"sampled","name":"two","unit":"none","samples":[[2],[2]],"weights":[1.25,2]}}],{FRAMES}}}"#
+            ),
+            &expect![[r"
+                6 samples
+                wall 3500000 ns
+                samples 5 count
+                weight 3.25 count
+                thread one
+                thread two
+                a 3500000 2500000
+                  b 1000000 1000000
+                c 0 0
+                1 × empty-stacks: samples without a stack are counted but have no place in the tree
+                1 × unknown-frames: frames that `shared.frames` does not hold were left out of stacks
+            "]],
+        );
+    }
+
+    #[test]
+    fn events_become_calls() {
+        let events = r#"[{"type":"O","frame":0,"at":0},{"type":"O","frame":1,"at":1},{"type":"C","frame":1,"at":4},
+            {"type":"O","frame":1,"at":5},{"type":"C","frame":1,"at":6},{"type":"C","frame":0,"at":10}]"#;
+        let text = format!(
+            r#"{{{FRAMES},"profiles":[{{"type":"evented","name":"t","unit":"microseconds","startValue":0,"endValue":10,
+            "events":{events}}}]}}"#
+        );
+        check(
+            &text,
+            &expect![[r"
+                0 samples
+                wall 10000 ns
+                calls 3 count
+                thread t
+                a 10000 6000
+                  b 4000 4000
+            "]],
+        );
+        assert_eq!(parse(&text).timeline.unwrap().calls.len(), 3);
+    }
+
+    #[test]
+    fn what_does_not_fit_is_said() {
+        let events = r#"[{"type":"O","frame":0,"at":0},{"type":"O","frame":1,"at":3},{"type":"C","frame":2,"at":3},
+            {"type":"C","frame":0,"at":2},{"type":"O","frame":2,"at":5},{"type":"X","frame":2,"at":5}]"#;
+        check(
+            &format!(
+                r#"{{{FRAMES},"profiles":[{{"type":"evented","name":"t","unit":"none","endValue":9,"events":{events}}},
+                {{"type":"odd"}}, 7]}}"#
+            ),
+            &expect![[r"
+                0 samples
+                weight 7 count
+                calls 3 count
+                thread t
+                thread 
+                a 3 3
+                  b 0 0
+                c 4 4
+                1 × damaged-profiles: a profile is no object
+                1 × events-out-of-order: ends of calls that were not open were left out
+                1 × times-go-back: events before the one ahead of them were moved to its time
+                1 × calls-closed: calls that were open when their caller ended were ended with it
+                1 × damaged-events: events without a type, a known frame or a time were left out
+                1 × unfinished-calls: calls without an end were ended at the end of the profile
+                1 × unknown-profiles: a profile of type `odd` was left out; sampled and evented are known
+            "]],
+        );
+    }
+
+    #[test]
+    fn a_cut_off_file_keeps_what_came_before() {
+        check(
+            &format!(
+                r#"{{{FRAMES},"profiles":[{{"type":"sampled","unit":"none","weights":[1,2,3],"samples":[[0],[0,1],[0"#
+            ),
+            &expect![[r"
+                2 samples
+                weight 3 count
+                samples 2 count
+                thread 
+                a 3 1
+                  b 2 2
+                1 × damaged-json: the rest of a list was left out: the file ends at byte 170
+            "]],
+        );
+    }
+
+    #[test]
+    fn files_without_frames_are_an_error() {
+        let text = br#"{"$schema":"speedscope","profiles":[{"type":"sampled""#.to_vec();
+        let error = read(Input::from_bytes(text).unwrap(), &ReadOptions::default()).unwrap_err();
+        expect!["at byte 53: there are no frames in it"].assert_eq(&error.to_string());
+    }
+
+    #[test]
+    fn the_corpus_has_its_totals() {
+        // File, first metric, its total, samples, warnings.
+        let expected = [
+            ("0.0.1-simple-no-pretty-print.speedscope.json", "weight", 14, 0, ""),
+            ("0.0.1-simple.speedscope.json", "weight", 14, 0, ""),
+            ("0.1.2-simple-sampled.speedscope.json", "wall", 14_000_000_000, 5, ""),
+            ("0.6.0-two-sampled.speedscope.json", "wall", 28_000_000_000, 10, ""),
+            ("invalid-incomplete-trace.json", "weight", 100, 0, "unfinished-calls"),
+            (
+                "invalid-out-of-order-events.json",
+                "weight",
+                3,
+                0,
+                "calls-closed events-out-of-order",
+            ),
+        ];
+        let mut seen = 0;
+        for path in corpus_files("speedscope") {
+            let name = path.file_name().unwrap().to_str().unwrap();
+            let row = expected.iter().find(|row| row.0 == name).unwrap();
+            let profile =
+                crate::read(Input::open(&path).unwrap(), &ReadOptions::default()).unwrap();
+            let warnings: Vec<_> = profile.warnings.iter().map(|w| w.code.as_str()).collect();
+            let total = profile.cells.total(MetricId::new(0));
+            assert_eq!(profile.info.format, "speedscope");
+            assert_eq!(
+                (
+                    name,
+                    profile.metrics[0].name.as_str(),
+                    total,
+                    profile.samples,
+                    &*warnings.join(" ")
+                ),
+                *row
+            );
+            for seed in 0..100 {
+                let bytes = damaged(&std::fs::read(&path).unwrap(), seed);
+                let _ = read(Input::from_bytes(bytes).unwrap(), &ReadOptions::default());
+            }
+            seen += 1;
+        }
+        assert!(seen == 0 || seen == expected.len());
+    }
+}
