@@ -74,16 +74,6 @@ impl Cells {
         self.node.is_empty()
     }
 
-    /// Node and thread of every cell, in order.
-    pub(crate) fn keys(&self) -> impl ExactSizeIterator<Item = (NodeId, Option<ThreadId>)> {
-        self.node.iter().copied().zip(self.thread.iter().copied())
-    }
-
-    /// The values of one metric, by cell.
-    pub(crate) fn column(&self, metric: MetricId) -> &[i64] {
-        self.values.get(metric.index()).map_or(&[], Vec::as_slice)
-    }
-
     /// How many metrics each cell holds.
     pub fn metrics(&self) -> usize {
         self.values.len()

@@ -3,8 +3,16 @@
 use perfblame_cct::{Frame, Function, Metric, Profile, ProfileBuilder, Unit};
 
 use crate::error::ReadError;
-use crate::format::ReadOptions;
+use crate::format::{Format, ReadOptions};
 use crate::input::Input;
+
+/// This format's row in the table.
+pub const FORMAT: Format = Format {
+    name: "folded",
+    producers: "FlameGraph, inferno, py-spy, rbspy, async-profiler, bpftrace, DTrace scripts",
+    sniff,
+    read,
+};
 
 /// True for text whose first line ends in a blank and a number.
 pub fn sniff(input: &Input) -> bool {

@@ -1,13 +1,15 @@
-//! The formats perfblame reads: a row in a table each. Adding one means a module, a line here and a sample file.
+//! The formats perfblame reads: a row in a table each. Adding one means a module with its
+//! [`Format`], a line here and a sample file.
 
 use perfblame_cct::{Grain, Profile, Times};
 
 use crate::error::ReadError;
 use crate::folded;
 use crate::input::Input;
-use crate::pprof;
 use crate::perf_script;
-use crate::{perfblame_file, speedscope};
+use crate::perfblame_file;
+use crate::pprof;
+use crate::speedscope;
 
 /// What a reader is asked for.
 #[derive(Clone, Copy, Debug, Default)]
@@ -32,32 +34,11 @@ pub struct Format {
 
 /// Every format, those with the surest signature first.
 pub const FORMATS: &[Format] = &[
-    Format {
-        name: "pprof",
-        producers: "Go, google/pprof, Parca, Node pprof, Pyroscope, py-spy and most continuous profilers",
-        sniff: pprof::sniff,
-        read: pprof::read,
-        name: "perf script",
-        producers: "Linux perf: perf script",
-        sniff: perf_script::sniff,
-        read: perf_script::read,
-        name: "perfblame",
-        producers: "`perfblame convert`, `perfblame record`",
-        sniff: perfblame_file::sniff,
-        read: perfblame_file::read,
-    },
-    Format {
-        name: "speedscope",
-        producers: "py-spy, rbspy, dotnet-trace, speedscope's own export",
-        sniff: speedscope::sniff,
-        read: speedscope::read,
-    },
-    Format {
-        name: "folded",
-        producers: "FlameGraph, inferno, py-spy, rbspy, async-profiler, bpftrace, DTrace scripts",
-        sniff: folded::sniff,
-        read: folded::read,
-    },
+    perfblame_file::FORMAT,
+    pprof::FORMAT,
+    speedscope::FORMAT,
+    perf_script::FORMAT,
+    folded::FORMAT,
 ];
 
 /// The format that claims an input.

@@ -3,8 +3,9 @@
 //! Formats are recognised by their bytes, never by a file's name. A damaged record costs that record and is counted in
 //! the profile's warnings; a profile that cannot be trusted is a [`ReadError`].
 
-mod call_graph;
 mod byte_memo;
+#[allow(dead_code, reason = "readers of call graphs use one part or the other")]
+mod call_graph;
 mod error;
 mod folded;
 mod format;
@@ -12,14 +13,13 @@ mod input;
 #[allow(dead_code, unused_imports, reason = "readers of JSON formats use one part or the other")]
 mod json;
 pub mod native;
+mod perf_script;
+pub mod perfblame_file;
 mod pprof;
 mod protobuf;
 mod sample_type;
-pub mod native;
-mod perf_script;
-mod text;
-pub mod perfblame_file;
 mod speedscope;
+mod text;
 
 use perfblame_cct::Profile;
 

@@ -19,7 +19,7 @@ use perfblame_cct::{
 
 use crate::byte_memo::ByteMemo;
 use crate::error::ReadError;
-use crate::format::ReadOptions;
+use crate::format::{Format, ReadOptions};
 use crate::input::Input;
 use crate::native::layer_of;
 use crate::text::{self, Blocks, excerpt, shown, trim};
@@ -30,6 +30,10 @@ use symbol::{FrameText, UNKNOWN};
 
 /// Lines in which the first sample must show.
 const SNIFFED_LINES: usize = 400;
+
+/// This format's row in the table.
+pub const FORMAT: Format =
+    Format { name: "perf script", producers: "Linux perf: perf script", sniff, read };
 
 /// True for text whose first lines hold a sample: a line with thread and event, and a frame or another such line.
 pub fn sniff(input: &Input) -> bool {
@@ -464,9 +468,8 @@ fn frame_line(line: &[u8]) -> Option<FrameLine<'_>> {
 /// The frame at the end of a sample's first line, perhaps behind a tracepoint's arguments.
 fn single_frame(rest: &[u8]) -> Option<FrameLine<'_>> {
     let rest = trim(rest);
-    let is_address = |token: &[u8]| {
-        (4..=16).contains(&token.len()) && token.iter().all(u8::is_ascii_hexdigit)
-    };
+    let is_address =
+        |token: &[u8]| (4..=16).contains(&token.len()) && token.iter().all(u8::is_ascii_hexdigit);
     let first = memchr::memchr(b' ', rest).unwrap_or(rest.len());
     if !rest.ends_with(b")") {
         return is_address(rest.get(..first)?).then_some(FrameLine { whole: rest, digits: first });

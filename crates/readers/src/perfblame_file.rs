@@ -19,7 +19,7 @@ use perfblame_cct::{Profile, Times};
 use std::io::{self, Write};
 
 use crate::error::ReadError;
-use crate::format::ReadOptions;
+use crate::format::{Format, ReadOptions};
 use crate::input::Input;
 use sections::Section;
 
@@ -34,6 +34,10 @@ const UPGRADES: [Upgrade; VERSION as usize - 1] = [];
 
 /// The label that keeps the format a profile was read from before it was stored.
 const RECORDED_AS: &str = "recorded-as";
+
+/// This format's row in the table.
+pub const FORMAT: Format =
+    Format { name: "perfblame", producers: "`perfblame convert`, `perfblame record`", sniff, read };
 
 /// True for perfblame's own files, of any version.
 pub fn sniff(input: &Input) -> bool {

@@ -10,7 +10,7 @@ mod tables;
 use perfblame_cct::{FrameId, Layer, Metric, Profile, ProfileBuilder};
 
 use crate::error::ReadError;
-use crate::format::ReadOptions;
+use crate::format::{Format, ReadOptions};
 use crate::input::Input;
 use crate::protobuf::{Fault, Field, Message, Value};
 use crate::sample_type::{Column, add_metric, unit};
@@ -19,6 +19,14 @@ use tables::{Locations, Tables};
 
 /// Sample types that we keep; the largest number seen in real files is 8.
 const MAX_SAMPLE_TYPES: usize = 64;
+
+/// This format's row in the table.
+pub const FORMAT: Format = Format {
+    name: "pprof",
+    producers: "Go, google/pprof, Parca, Node pprof, Pyroscope, py-spy and most continuous profilers",
+    sniff,
+    read,
+};
 
 /// True for a message that follows the schema of pprof as far as it can be seen.
 pub fn sniff(input: &Input) -> bool {
@@ -406,7 +414,10 @@ mod tests {
             .message(2, sample(&[3, 900_000, 1], &[2, 20]))
             .message(2, sample(&[1], &[-1, -10]));
         let options = ReadOptions { grain: Grain::Frames, times: Times::Drop };
-        check(with_strings(bytes), &options, expect![[r#"
+        check(
+            with_strings(bytes),
+            &options,
+            expect![[r#"
             2 samples
             cpu ns 10000000 period Some(10000000)
             samples count 1 period None
@@ -415,7 +426,8 @@ mod tests {
                foo::bar in "/bin/prog" Application line None at Some(7) Some(4128) inlined
                 libz.so.1+0x142 in "/lib/libz.so.1" Library line None at None Some(32834)
             period: cpu 10 milliseconds
-        "#]]);
+        "#]],
+        );
     }
 
     #[test]
@@ -435,7 +447,10 @@ mod tests {
                 sample(&[1], &[1, 10])
                     .message(3, w().int(1, text("request")).int(3, 5).int(4, text("count"))),
             );
-        check(with_strings(bytes), &ReadOptions::default(), expect![[r#"
+        check(
+            with_strings(bytes),
+            &ReadOptions::default(),
+            expect![[r#"
             2 samples
             cpu ns 20000000 period Some(10000000)
             samples count 2 period None
@@ -443,7 +458,8 @@ mod tests {
             thread worker-1 Some(42)
             label request: 2 samples, 2 values: /checkout (1), 5 count (1)
             period: cpu 10 milliseconds
-        "#]]);
+        "#]],
+        );
     }
 
     #[test]
@@ -454,7 +470,10 @@ mod tests {
             .message(2, sample(&[], &[1, 10]))
             .message(2, sample(&[1], &[1]))
             .message(2, cut);
-        check(with_strings(bytes), &ReadOptions::default(), expect![[r#"
+        check(
+            with_strings(bytes),
+            &ReadOptions::default(),
+            expect![[r#"
             3 samples
             cpu ns 20000000 period Some(10000000)
             samples count 3 period None
@@ -467,7 +486,8 @@ mod tests {
             1 samples-without-stack: samples without a stack are kept as truncated
             1 samples-with-odd-values: samples have more or fewer values than the file has sample types
             1 damaged-records: records that contradict the format were left out, first at byte 161
-        "#]]);
+        "#]],
+        );
     }
 
     #[test]
@@ -524,6 +544,7 @@ mod tests {
                               runtime.semawakeup 10000000 0
                                 runtime.mach_semrelease 10000000 0
                                   runtime.mach_semaphore_signal 10000000 10000000
-        "#]].assert_eq(&draw(&profile));
+        "#]]
+        .assert_eq(&draw(&profile));
     }
 }

@@ -17,7 +17,7 @@ use perfblame_cct::{
 };
 
 use crate::error::ReadError;
-use crate::format::ReadOptions;
+use crate::format::{Format, ReadOptions};
 use crate::input::Input;
 use crate::json::{Cursor, Fault, Kind, Number};
 use crate::native;
@@ -25,6 +25,14 @@ use evented::{OpenFrames, events};
 
 /// Decimals kept of weights that are no times; as many as a metric can show exactly.
 const MOST_DECIMALS: u32 = 6;
+
+/// This format's row in the table.
+pub const FORMAT: Format = Format {
+    name: "speedscope",
+    producers: "py-spy, rbspy, dotnet-trace, speedscope's own export",
+    sniff,
+    read,
+};
 
 /// True for an object with speedscope's schema, or with `profiles` as speedscope writes them.
 pub fn sniff(input: &Input) -> bool {

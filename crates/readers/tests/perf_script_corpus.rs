@@ -191,7 +191,8 @@ fn ours(profile: &Profile, stem: &str, options: Options) -> (Folded, i64) {
 /// Their names in our words. Each arm is a deliberate difference.
 fn our_names(stack: &str) -> String {
     let frames = stack.split(';').map(|frame| {
-        let mark = ["_[k]", "_[j]", "_[i]"].into_iter().find(|mark| frame.ends_with(mark)).unwrap_or("");
+        let mark =
+            ["_[k]", "_[j]", "_[i]"].into_iter().find(|mark| frame.ends_with(mark)).unwrap_or("");
         let name = frame.strip_suffix(mark).unwrap_or(frame);
         format!("{}{mark}", our_name(name))
     });
@@ -210,9 +211,11 @@ fn our_name(name: &str) -> String {
     }
     // Java methods read `java.io.PrintStream.println`, as in every other format.
     // Theirs strips the `L` only from classes within a package, and only where the process is called just `java`.
-    let class = name.strip_prefix('L').filter(|rest| rest.contains('/') || rest.starts_with("Counter:"));
+    let class =
+        name.strip_prefix('L').filter(|rest| rest.contains('/') || rest.starts_with("Counter:"));
     let name = class.unwrap_or(name);
-    let separators: &[_] = if name.starts_with("com/") { &[":::", ":.", "::"] } else { &[":::", ":."] };
+    let separators: &[_] =
+        if name.starts_with("com/") { &[":::", ":.", "::"] } else { &[":::", ":."] };
     for separator in separators {
         if let Some((class, method)) = name.split_once(*separator) {
             return format!("{}.{method}", class.replace('/', "."));
@@ -223,7 +226,9 @@ fn our_name(name: &str) -> String {
     }
     // The perf map's name differs in every run.
     if name.starts_with("[perf-") {
-        let address = name.split_once(" <").map_or(String::new(), |(_, rest)| format!(" <{}", &rest[..rest.len() - 1]));
+        let address = name
+            .split_once(" <")
+            .map_or(String::new(), |(_, rest)| format!(" <{}", &rest[..rest.len() - 1]));
         return format!("[[JIT]{address}]");
     }
     // Rust names that old `perf` demangled half way are finished.

@@ -87,7 +87,10 @@ fn tail(line: &[u8], mut at: usize) -> Option<Header<'_>> {
                     return Some(Header { event, rest: line.get(end..)?, ..header });
                 } else {
                     // A single frame may follow a time directly where there is no event.
-                    return header.time.is_some().then(|| Header { rest: rest(line, start), ..header });
+                    return header
+                        .time
+                        .is_some()
+                        .then(|| Header { rest: rest(line, start), ..header });
                 }
             }
             _ => {
@@ -98,10 +101,12 @@ fn tail(line: &[u8], mut at: usize) -> Option<Header<'_>> {
                 let misc = token.len() <= 4 && token.iter().all(u8::is_ascii_uppercase);
                 let misc = misc && header.time.is_none() && header.period.is_none();
                 let after = next_token(line, end).and_then(|(start, end)| line.get(start..end));
-                let timed =
-                    after.and_then(|token| seconds(token.strip_suffix(b":")?)).is_some();
+                let timed = after.and_then(|token| seconds(token.strip_suffix(b":")?)).is_some();
                 if !(misc && timed) {
-                    return header.time.is_some().then(|| Header { rest: rest(line, start), ..header });
+                    return header
+                        .time
+                        .is_some()
+                        .then(|| Header { rest: rest(line, start), ..header });
                 }
             }
         }

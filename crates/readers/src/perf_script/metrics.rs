@@ -89,7 +89,12 @@ impl Metrics {
         } else {
             (!self.events.is_empty()).then(|| builder.metric(counted(&name)))
         };
-        self.events.push(Event { name: event.to_vec(), metric, period: own.or(usual).or(Some(1)), usual });
+        self.events.push(Event {
+            name: event.to_vec(),
+            metric,
+            period: own.or(usual).or(Some(1)),
+            usual,
+        });
         self.events.len() - 1
     }
 

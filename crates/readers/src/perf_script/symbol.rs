@@ -72,7 +72,9 @@ fn binary_start(text: &str) -> Option<usize> {
 /// `main` of `main+0x1f`.
 fn without_offset(symbol: &str) -> &str {
     match symbol.rfind("+0x") {
-        Some(at) if is_hex(symbol.get(at + 3..).unwrap_or("")) => symbol.get(..at).unwrap_or(symbol),
+        Some(at) if is_hex(symbol.get(at + 3..).unwrap_or("")) => {
+            symbol.get(..at).unwrap_or(symbol)
+        }
         _ => symbol,
     }
 }
@@ -353,25 +355,53 @@ mod tests {
             let text = parts.into_iter().flatten().fold(named.name.to_string(), |a, b| a + &b);
             assert_eq!(text, expected, "{symbol}");
         };
-        check("Ljava/io/PrintStream;::println", true, "java.io.PrintStream.println in java.io.PrintStream");
+        check(
+            "Ljava/io/PrintStream;::println",
+            true,
+            "java.io.PrintStream.println in java.io.PrintStream",
+        );
         check("LCounter;::countTo", true, "Counter.countTo in Counter");
         check("Lio/netty/A$B;.run(I)V", true, "io.netty.A$B.run in io.netty.A$B as (I)V");
-        check("Lorg/mozilla/gen/file__home", true, "org.mozilla.gen.file__home in org.mozilla.gen.file__home");
+        check(
+            "Lorg/mozilla/gen/file__home",
+            true,
+            "org.mozilla.gen.file__home in org.mozilla.gen.file__home",
+        );
         check("LayoutTest", true, "LayoutTest");
-        check("LazyCompile:~body_0 evalmachine.<anonymous>:1", true, "body_0 in evalmachine.<anonymous> line 1");
+        check(
+            "LazyCompile:~body_0 evalmachine.<anonymous>:1",
+            true,
+            "body_0 in evalmachine.<anonymous> line 1",
+        );
         check("LazyCompile:*get x node:fs:12:3", true, "get x in node:fs line 12");
         check("Script:~ /a.js:1:1", true, " in /a.js line 1");
         check("Builtin:ArrayPush", true, "Builtin:ArrayPush runtime");
         check("Interpreter", true, "Interpreter runtime");
-        check("StealTask::do_it(GCTaskManager*, unsigned int)", false, "StealTask::do_it as (GCTaskManager*, unsigned int)");
-        check("(anonymous namespace)::f(void (*)(int)) const", false, "(anonymous namespace)::f as (void (*)(int)) const");
+        check(
+            "StealTask::do_it(GCTaskManager*, unsigned int)",
+            false,
+            "StealTask::do_it as (GCTaskManager*, unsigned int)",
+        );
+        check(
+            "(anonymous namespace)::f(void (*)(int)) const",
+            false,
+            "(anonymous namespace)::f as (void (*)(int)) const",
+        );
         check("a::operator()", false, "a::operator()");
         check("a::operator()(int)", false, "a::operator() as (int)");
         check("regexp/syntax.(*parser).push", false, "regexp/syntax.(*parser).push");
         check("main.(*T)", false, "main.(*T)");
         check("_Z5gammav", false, "gamma as ()");
         check("_ZN3foo3barEi", false, "foo::bar as (int)");
-        check("log::set_logger::_$u7b$$u7b$closure$u7d$$u7d$::hcb7821323b596727", false, "log::set_logger::{{closure}}");
-        check("_$LT$core..result..Result$LT$T$C$$u20$E$GT$$GT$::and_then::h47fa4b8545196b9b", false, "<core::result::Result<T, E>>::and_then");
+        check(
+            "log::set_logger::_$u7b$$u7b$closure$u7d$$u7d$::hcb7821323b596727",
+            false,
+            "log::set_logger::{{closure}}",
+        );
+        check(
+            "_$LT$core..result..Result$LT$T$C$$u20$E$GT$$GT$::and_then::h47fa4b8545196b9b",
+            false,
+            "<core::result::Result<T, E>>::and_then",
+        );
     }
 }

@@ -224,18 +224,24 @@ fn errors_say_what_and_where() {
     newer[10] = 7;
     check_error(
         newer,
-        &expect!["at byte 10: the file has version 7; this perfblame reads versions up to 1; help: update perfblame"],
+        &expect![
+            "at byte 10: the file has version 7; this perfblame reads versions up to 1; help: update perfblame"
+        ],
     );
     let mut flipped = good.clone();
     let at = flipped.windows(4).position(|window| window == fields::STRINGS).unwrap();
     flipped[at + 40] ^= 1;
     check_error(
         flipped,
-        &expect!["at byte 98: section `STRS` is damaged: its checksum differs; help: fetch the file again, or convert the original profile anew"],
+        &expect![
+            "at byte 98: section `STRS` is damaged: its checksum differs; help: fetch the file again, or convert the original profile anew"
+        ],
     );
     check_error(
         good[..good.len() - 30].to_vec(),
-        &expect!["at byte 551: a record needs 28 bytes, 7 left; help: the file looks cut off: fetch it again, or convert the original profile anew"],
+        &expect![
+            "at byte 551: a record needs 28 bytes, 7 left; help: the file looks cut off: fetch it again, or convert the original profile anew"
+        ],
     );
 }
 

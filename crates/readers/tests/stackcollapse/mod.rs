@@ -88,7 +88,9 @@ fn frame(profile: &Profile, frame: FrameId, options: Options) -> String {
 }
 
 fn is_java(name: &str, component: Option<&str>) -> bool {
-    component.is_some_and(|class| name.strip_prefix(class).is_some_and(|rest| rest.is_empty() || rest.starts_with('.')))
+    component.is_some_and(|class| {
+        name.strip_prefix(class).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+    })
 }
 
 /// Names cut at the parameters, without quotes and semicolons.
