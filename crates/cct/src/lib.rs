@@ -6,10 +6,12 @@
 #![warn(missing_docs)]
 
 mod builder;
+mod content_id;
 mod dump;
 mod ids;
 mod import;
 mod layer;
+mod method_metrics;
 mod metric;
 mod open_tree;
 mod profile;
@@ -17,8 +19,10 @@ mod rebuild;
 mod recursion;
 mod relabel;
 mod runs;
+mod siphash;
 mod strings;
 mod symbols;
+mod tasks;
 mod thread;
 mod timeline;
 mod totals;
@@ -28,9 +32,11 @@ mod values;
 mod view;
 
 pub use builder::{Cursor, ProfileBuilder, Times};
+pub use content_id::{ContentId, content_ids, function_id};
 pub use dump::dump;
 pub use ids::{FrameId, FunctionId, MetricId, NodeId, OpenNode, StringId, ThreadId};
 pub use layer::Layer;
+pub use method_metrics::{Invocation, MethodMetrics, Scope, method_metrics};
 pub use metric::{Measure, Metric, Unit};
 pub use open_tree::{OpenTree, Placement};
 pub use profile::{Info, Profile, TRUNCATED, Warning};
@@ -39,6 +45,7 @@ pub use relabel::{coarsen, map_labels, relabel};
 pub use runs::{Run, RunSet, merge, merge_runs};
 pub use strings::StringTable;
 pub use symbols::{CallSite, Frame, Function, Symbols, position};
+pub use tasks::{Pattern, Specification, TaskDefinition, TaskError, Tasks, tasks};
 pub use thread::{Thread, role};
 pub use timeline::{TimedCall, TimedSample, Timeline};
 pub use totals::{
