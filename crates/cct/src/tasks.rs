@@ -96,13 +96,11 @@ impl TaskDefinition {
             Some((value, name)) => (value.trim(), Some(name.trim())),
             None => (text.trim(), None),
         };
-        match value.strip_prefix("regex:") {
-            Some(pattern) => Self::pattern(text, pattern, task_name.unwrap_or("${0}")),
-            None => {
-                let value = value.strip_prefix("prefix:").unwrap_or(value);
-                Ok(Self::prefix(text, value, task_name.unwrap_or(value)))
-            }
+        if let Some(pattern) = value.strip_prefix("regex:") {
+            return Self::pattern(text, pattern, task_name.unwrap_or("${0}"));
         }
+        let value = value.strip_prefix("prefix:").unwrap_or(value);
+        Ok(Self::prefix(text, value, task_name.unwrap_or(value)))
     }
 
     /// A task that starts at one node.
