@@ -13,6 +13,7 @@ mod import;
 mod layer;
 mod method_metrics;
 mod metric;
+mod normalise;
 mod open_tree;
 mod partial;
 mod profile;
@@ -40,6 +41,7 @@ pub use ids::{FrameId, FunctionId, MetricId, NodeId, OpenNode, StringId, ThreadI
 pub use layer::Layer;
 pub use method_metrics::{Invocation, MethodMetrics, Scope, method_metrics};
 pub use metric::{Measure, Metric, Unit};
+pub use normalise::{NameKind, NameKinds, normalise, normalise_name};
 pub use open_tree::{OpenTree, Placement};
 pub use partial::{MATCH_THRESHOLD, PartialReport, PartialStacks, merge_partial_stacks};
 pub use profile::{Info, Profile, TRUNCATED, Warning};

@@ -114,11 +114,11 @@ fn calls_below_calls_count_once() {
     check_metrics(
         &threaded(&[("pmqmpm", 0, 1)]),
         &Scope::Whole,
-        &expect![[r#"
+        &expect![[r"
             p: 1 samples, method 100.0% self 0.0%, calls m 100.0%, called by m 100.0%, on - 100.0%
             m: 1 samples, method 100.0% self 100.0%, calls p 100.0%, calls q 100.0%, called by p 100.0%, called by q 100.0%, on - 100.0%
             q: 1 samples, method 100.0% self 0.0%, calls m 100.0%, called by m 100.0%, on - 100.0%
-        "#]],
+        "]],
     );
 }
 

@@ -31,13 +31,12 @@ fn profile(whole: &[&str], partial: &[&str], grain: Grain) -> Profile {
 fn frames(builder: &mut ProfileBuilder, stack: &str) -> Vec<FrameId> {
     let mut frames: Vec<Frame> = Vec::new();
     for letter in stack.chars() {
-        match (letter.to_digit(10), frames.last_mut()) {
-            (Some(line), Some(frame)) => *frame = frame.at_line(line.into()),
-            _ => {
-                let name = builder.string(&letter.to_string());
-                frames.push(Frame::of(builder.function(Function::named(name))));
-            }
+        if let (Some(line), Some(frame)) = (letter.to_digit(10), frames.last_mut()) {
+            *frame = frame.at_line(line.into());
+            continue;
         }
+        let name = builder.string(&letter.to_string());
+        frames.push(Frame::of(builder.function(Function::named(name))));
     }
     frames.into_iter().map(|frame| builder.frame(frame)).collect()
 }
@@ -133,7 +132,7 @@ fn the_threshold_asks_for_more_frames() {
         &["abc"],
         &["cx", "bcd", "b"],
         1,
-        &expect![[r#"
+        &expect![[r"
             merged 1 [1] waiting 1 [1] ambiguous 1 [1]
             (truncated) 2 0
               b 1 1
@@ -145,7 +144,7 @@ fn the_threshold_asks_for_more_frames() {
                   d 1 1
             partial-stacks-waiting x1
             partial-stacks-ambiguous x1
-        "#]],
+        "]],
     );
 }
 

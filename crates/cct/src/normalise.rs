@@ -1,0 +1,150 @@
+//! Names that change from run to run or build to build, made equal again.
+//!
+//! Runtimes number the classes they generate, linkers add hashes, compilers append what they did to a copy, bundlers put
+//! content hashes into file names. None of that says which function it is, and each keeps two profiles from matching.
+//! Readers leave names as they are; whoever compares asks for this step, and for which kinds of it.
+
+mod java;
+mod native;
+mod templates;
+mod url;
+
+use std::borrow::Cow;
+
+use crate::relabel::map_labels;
+use crate::{Frame, Function, Profile, StringId, Symbols};
+
+/// What can be made equal, each on its own.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum NameKind {
+    /// Classes of Java lambdas and method handles: `Deep$$Lambda$14/0x0000000800c03000` is `Deep$$Lambda`.
+    Lambdas,
+    /// Other classes generated at run time: accessors, proxies, enhancers, mocks, closures.
+    GeneratedClasses,
+    /// Hashes in symbols: Rust's `::h0123456789abcdef`.
+    SymbolHashes,
+    /// What compilers append to copies of a function: `.llvm.123`, `.constprop.0`, `.cold`.
+    CompilerSuffixes,
+    /// Versions of symbols in shared objects: `@@GLIBC_2.2.5`.
+    SymbolVersions,
+    /// Content hashes, cache busters and random parts of urls.
+    Urls,
+    /// Arguments of templates and generics: `std::vector<int>` is `std::vector<…>`. Only on demand, as it makes
+    /// functions equal that are not the same code.
+    TemplateArguments,
+}
+
+impl NameKind {
+    /// Every kind, in the order they are applied.
+    pub const ALL: [Self; 7] = [
+        Self::Lambdas,
+        Self::GeneratedClasses,
+        Self::SymbolVersions,
+        Self::CompilerSuffixes,
+        Self::SymbolHashes,
+        Self::Urls,
+        Self::TemplateArguments,
+    ];
+
+    /// The word users type.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Lambdas => "lambdas",
+            Self::GeneratedClasses => "generated-classes",
+            Self::SymbolHashes => "symbol-hashes",
+            Self::CompilerSuffixes => "compiler-suffixes",
+            Self::SymbolVersions => "symbol-versions",
+            Self::Urls => "urls",
+            Self::TemplateArguments => "template-arguments",
+        }
+    }
+
+    /// The inverse of [`NameKind::name`].
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.name() == name)
+    }
+}
+
+/// A set of kinds; all but template arguments unless told otherwise.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct NameKinds(u8);
+
+impl Default for NameKinds {
+    fn default() -> Self {
+        Self::all().without(NameKind::TemplateArguments)
+    }
+}
+
+impl NameKinds {
+    /// Names stay as they are.
+    pub fn none() -> Self {
+        Self(0)
+    }
+
+    /// Every kind.
+    pub fn all() -> Self {
+        NameKind::ALL.into_iter().fold(Self::none(), Self::with)
+    }
+
+    /// These and `kind`.
+    pub fn with(self, kind: NameKind) -> Self {
+        Self(self.0 | 1 << kind as u8)
+    }
+
+    /// These but `kind`.
+    pub fn without(self, kind: NameKind) -> Self {
+        Self(self.0 & !(1 << kind as u8))
+    }
+
+    /// True when `kind` is one of them.
+    pub fn contains(self, kind: NameKind) -> bool {
+        self.0 & 1 << kind as u8 != 0
+    }
+}
+
+/// The name of a function, a class, a file or a url without what changes from run to run.
+pub fn normalise_name(name: &str, kinds: NameKinds) -> Cow<'_, str> {
+    let mut name = Cow::Borrowed(name);
+    for kind in NameKind::ALL.into_iter().filter(|kind| kinds.contains(*kind)) {
+        let changed = match kind {
+            NameKind::Lambdas => java::without_lambda_numbers(&name),
+            NameKind::GeneratedClasses => java::without_class_numbers(&name),
+            NameKind::SymbolHashes => native::without_hashes(&name),
+            NameKind::CompilerSuffixes => native::without_suffixes(&name),
+            NameKind::SymbolVersions => native::without_version(&name),
+            NameKind::Urls => url::without_hashes(&name),
+            NameKind::TemplateArguments => templates::folded(&name),
+        };
+        if let Cow::Owned(changed) = changed {
+            name = Cow::Owned(changed);
+        }
+    }
+    name
+}
+
+/// The same profile with normalised names; functions that become equal are merged.
+pub fn normalise(profile: &Profile, kinds: NameKinds) -> Profile {
+    let mut known: Vec<Option<StringId>> = vec![None; profile.symbols.strings.len()];
+    let mut text = |symbols: &mut Symbols, id: StringId| {
+        *known[id.index()].get_or_insert_with(|| {
+            match normalise_name(profile.symbols.text(id), kinds) {
+                Cow::Borrowed(same) if same == profile.symbols.text(id) => id,
+                changed => symbols.string(&changed),
+            }
+        })
+    };
+    map_labels(profile, |symbols, frame| {
+        let frame = *symbols.frame(frame);
+        let function = *symbols.function(frame.function);
+        let function = Function {
+            name: text(symbols, function.name),
+            component: function.component.map(|id| text(symbols, id)),
+            signature: function.signature.map(|id| text(symbols, id)),
+            file: function.file.map(|id| text(symbols, id)),
+            ..function
+        };
+        let function = symbols.intern_function(function);
+        let file = frame.file.map(|id| text(symbols, id));
+        symbols.intern_frame(Frame { function, file, ..frame })
+    })
+}
