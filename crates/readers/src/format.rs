@@ -2,6 +2,7 @@
 
 use perfblame_cct::{Grain, Profile, Times};
 
+use crate::callgrind;
 use crate::error::ReadError;
 use crate::folded;
 use crate::input::Input;
@@ -30,6 +31,12 @@ pub struct Format {
 
 /// Every format, those with the surest signature first.
 pub const FORMATS: &[Format] = &[
+    Format {
+        name: "callgrind",
+        producers: "valgrind's callgrind and cachegrind, xdebug, pprof, converters for Python and Ruby",
+        sniff: callgrind::sniff,
+        read: callgrind::read,
+    },
     Format {
         name: "pprof",
         producers: "Go, google/pprof, Parca, Node pprof, Pyroscope, py-spy and most continuous profilers",

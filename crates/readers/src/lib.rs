@@ -4,6 +4,7 @@
 //! the profile's warnings; a profile that cannot be trusted is a [`ReadError`].
 
 mod call_graph;
+mod callgrind;
 mod error;
 mod folded;
 mod format;

@@ -149,10 +149,11 @@ fn metrics(builder: &mut ProfileBuilder, tables: &Tables) -> Vec<Column> {
         let (unit, scale) = unit(&tables.text(word));
         let mut metric = Metric::sampled(&tables.text(kind), unit);
         // The period is in its own unit, that of some of the metrics.
-        if let Some((period_unit, period_scale)) = &period_unit {
-            if *period_unit == metric.unit && tables.period != 0 {
-                metric = metric.with_period(tables.period.saturating_mul(*period_scale));
-            }
+        if let Some((period_unit, period_scale)) = &period_unit
+            && *period_unit == metric.unit
+            && tables.period != 0
+        {
+            metric = metric.with_period(tables.period.saturating_mul(*period_scale));
         }
         let metric = add_metric(builder, &mut taken, metric);
         columns[row] = Some(Column { metric, scale });
@@ -220,14 +221,13 @@ impl Samples {
                 });
             }
         }
-        let at = match builder.stack(&self.stack) {
-            Some(at) => at,
-            None => {
-                builder.warn("samples-without-stack", || {
-                    "samples without a stack are kept as truncated".to_owned()
-                });
-                builder.truncated_root()
-            }
+        let at = if let Some(at) = builder.stack(&self.stack) {
+            at
+        } else {
+            builder.warn("samples-without-stack", || {
+                "samples without a stack are kept as truncated".to_owned()
+            });
+            builder.truncated_root()
         };
         if self.values.len() != self.columns.len() {
             builder.warn("samples-with-odd-values", || {
@@ -406,7 +406,10 @@ mod tests {
             .message(2, sample(&[3, 900_000, 1], &[2, 20]))
             .message(2, sample(&[1], &[-1, -10]));
         let options = ReadOptions { grain: Grain::Frames, times: Times::Drop };
-        check(with_strings(bytes), &options, expect![[r#"
+        check(
+            with_strings(bytes),
+            &options,
+            expect![[r#"
             2 samples
             cpu ns 10000000 period Some(10000000)
             samples count 1 period None
@@ -415,7 +418,8 @@ mod tests {
                foo::bar in "/bin/prog" Application line None at Some(7) Some(4128) inlined
                 libz.so.1+0x142 in "/lib/libz.so.1" Library line None at None Some(32834)
             period: cpu 10 milliseconds
-        "#]]);
+        "#]],
+        );
     }
 
     #[test]
@@ -435,7 +439,10 @@ mod tests {
                 sample(&[1], &[1, 10])
                     .message(3, w().int(1, text("request")).int(3, 5).int(4, text("count"))),
             );
-        check(with_strings(bytes), &ReadOptions::default(), expect![[r#"
+        check(
+            with_strings(bytes),
+            &ReadOptions::default(),
+            expect![[r#"
             2 samples
             cpu ns 20000000 period Some(10000000)
             samples count 2 period None
@@ -443,7 +450,8 @@ mod tests {
             thread worker-1 Some(42)
             label request: 2 samples, 2 values: /checkout (1), 5 count (1)
             period: cpu 10 milliseconds
-        "#]]);
+        "#]],
+        );
     }
 
     #[test]
@@ -454,7 +462,10 @@ mod tests {
             .message(2, sample(&[], &[1, 10]))
             .message(2, sample(&[1], &[1]))
             .message(2, cut);
-        check(with_strings(bytes), &ReadOptions::default(), expect![[r#"
+        check(
+            with_strings(bytes),
+            &ReadOptions::default(),
+            expect![[r#"
             3 samples
             cpu ns 20000000 period Some(10000000)
             samples count 3 period None
@@ -467,7 +478,8 @@ mod tests {
             1 samples-without-stack: samples without a stack are kept as truncated
             1 samples-with-odd-values: samples have more or fewer values than the file has sample types
             1 damaged-records: records that contradict the format were left out, first at byte 161
-        "#]]);
+        "#]],
+        );
     }
 
     #[test]
@@ -496,7 +508,7 @@ mod tests {
     fn a_real_profile() {
         let path = perfblame_fixtures::samples().join("pprof/speedscope-simple.prof");
         let profile = read(Input::open(&path).unwrap(), &ReadOptions::default()).unwrap();
-        expect![[r#"
+        expect![[r"
             runtime.main 1360000000 0
               main.main 1360000000 0
                 main.alpha 260000000 260000000
@@ -524,6 +536,7 @@ mod tests {
                               runtime.semawakeup 10000000 0
                                 runtime.mach_semrelease 10000000 0
                                   runtime.mach_semaphore_signal 10000000 10000000
-        "#]].assert_eq(&draw(&profile));
+        "]]
+        .assert_eq(&draw(&profile));
     }
 }

@@ -48,7 +48,7 @@ impl From<Fault> for ReadError {
 }
 
 /// The fields of one message, in the order they were written.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Message<'a> {
     bytes: &'a [u8],
     at: usize,
@@ -208,7 +208,7 @@ impl<'a> Field<'a> {
 }
 
 /// The numbers of a repeated field.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Varints<'a> {
     bytes: &'a [u8],
     offset: u64,

@@ -94,10 +94,10 @@ impl Labels {
         let meaning = *self.meanings.entry(key).or_insert_with(|| meaning(&tables.text(key)));
         match (meaning, value) {
             (Meaning::ThreadName, Value::Text(text)) => {
-                self.name = Some(self.text(builder, tables, text))
+                self.name = Some(self.text(builder, tables, text));
             }
             (Meaning::ProcessName, Value::Text(text)) => {
-                self.process = Some(self.text(builder, tables, text))
+                self.process = Some(self.text(builder, tables, text));
             }
             (Meaning::ThreadId, value) => self.tid = id(tables, value),
             (Meaning::ProcessId, value) => self.pid = id(tables, value),
