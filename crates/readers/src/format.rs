@@ -6,6 +6,7 @@ use crate::callgrind;
 use crate::error::ReadError;
 use crate::folded;
 use crate::input::Input;
+use crate::otlp;
 use crate::pprof;
 
 /// What a reader is asked for.
@@ -36,6 +37,12 @@ pub const FORMATS: &[Format] = &[
         producers: "valgrind's callgrind and cachegrind, xdebug, pprof, converters for Python and Ruby",
         sniff: callgrind::sniff,
         read: callgrind::read,
+    },
+    Format {
+        name: "OTLP profiles",
+        producers: "OpenTelemetry: the eBPF profiler, the collector's file exporter, async-profiler",
+        sniff: otlp::sniff,
+        read: otlp::read,
     },
     Format {
         name: "pprof",

@@ -12,6 +12,7 @@ mod input;
 #[allow(dead_code, unused_imports, reason = "readers of JSON formats use one part or the other")]
 mod json;
 pub mod native;
+mod otlp;
 mod pprof;
 mod protobuf;
 mod sample_type;

@@ -15,6 +15,8 @@ use crate::input::Input;
 use crate::protobuf::{Fault, Field, Message, Value};
 use crate::sample_type::{Column, add_metric, unit};
 use labels::Labels;
+pub use labels::summary;
+pub use tables::unsymbolised_function;
 use tables::{Locations, Tables};
 
 /// Sample types that we keep; the largest number seen in real files is 8.
