@@ -113,12 +113,6 @@ impl CallGraph {
         self.edge_cost.extend(costs.take(self.metrics.len()));
     }
 
-    /// Sum of all self costs of one metric, by its place in the list given to [`CallGraph::new`].
-    pub fn total(&self, metric: usize) -> i64 {
-        let costs = self.self_cost.iter().skip(metric).step_by(self.metrics.len().max(1));
-        costs.fold(0, |sum, cost| sum.saturating_add(*cost))
-    }
-
     /// Adds the graph's contexts and costs to `builder`.
     pub fn expand(mut self, builder: &mut ProfileBuilder, thread: Option<ThreadId>) {
         self.merge_edges();
@@ -283,9 +277,10 @@ mod tests {
             let words: Vec<&str> = line.split_whitespace().collect();
             let ends: Vec<GraphFunction> = words[0]
                 .split('>')
-                .map(|name| match names.iter().position(|known| known == name) {
-                    Some(row) => GraphFunction(row as u32),
-                    None => {
+                .map(|name| {
+                    if let Some(row) = names.iter().position(|known| known == name) {
+                        GraphFunction(row as u32)
+                    } else {
                         names.push(name.to_owned());
                         graph.function(builder.named_frame(name, Layer::Application))
                     }
@@ -371,12 +366,12 @@ mod tests {
     fn a_graph_that_is_only_a_cycle_has_a_root() {
         check(
             "a 5\nb 7\na>b 1 12\nb>a 1 3",
-            expect![[r#"
+            expect![[r"
                 a 12 5
                   b 7 7
                     a 0 0
                 call-graph-cycles 1
-            "#]],
+            "]],
         );
     }
 

@@ -3,9 +3,11 @@
 
 use perfblame_cct::{Grain, Profile, Times};
 
+use crate::callgrind;
 use crate::error::ReadError;
 use crate::folded;
 use crate::input::Input;
+use crate::otlp;
 use crate::perf_script;
 use crate::perfblame_file;
 use crate::pprof;
@@ -35,6 +37,8 @@ pub struct Format {
 /// Every format, those with the surest signature first.
 pub const FORMATS: &[Format] = &[
     perfblame_file::FORMAT,
+    callgrind::FORMAT,
+    otlp::FORMAT,
     pprof::FORMAT,
     speedscope::FORMAT,
     perf_script::FORMAT,

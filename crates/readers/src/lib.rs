@@ -6,6 +6,7 @@
 mod byte_memo;
 #[allow(dead_code, reason = "readers of call graphs use one part or the other")]
 mod call_graph;
+mod callgrind;
 mod error;
 mod folded;
 mod format;
@@ -13,6 +14,7 @@ mod input;
 #[allow(dead_code, unused_imports, reason = "readers of JSON formats use one part or the other")]
 mod json;
 pub mod native;
+mod otlp;
 mod perf_script;
 pub mod perfblame_file;
 mod pprof;

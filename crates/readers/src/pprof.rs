@@ -15,6 +15,8 @@ use crate::input::Input;
 use crate::protobuf::{Fault, Field, Message, Value};
 use crate::sample_type::{Column, add_metric, unit};
 use labels::Labels;
+pub use labels::summary;
+pub use tables::unsymbolised_function;
 use tables::{Locations, Tables};
 
 /// Sample types that we keep; the largest number seen in real files is 8.
@@ -157,10 +159,11 @@ fn metrics(builder: &mut ProfileBuilder, tables: &Tables) -> Vec<Column> {
         let (unit, scale) = unit(&tables.text(word));
         let mut metric = Metric::sampled(&tables.text(kind), unit);
         // The period is in its own unit, that of some of the metrics.
-        if let Some((period_unit, period_scale)) = &period_unit {
-            if *period_unit == metric.unit && tables.period != 0 {
-                metric = metric.with_period(tables.period.saturating_mul(*period_scale));
-            }
+        if let Some((period_unit, period_scale)) = &period_unit
+            && *period_unit == metric.unit
+            && tables.period != 0
+        {
+            metric = metric.with_period(tables.period.saturating_mul(*period_scale));
         }
         let metric = add_metric(builder, &mut taken, metric);
         columns[row] = Some(Column { metric, scale });
@@ -228,14 +231,13 @@ impl Samples {
                 });
             }
         }
-        let at = match builder.stack(&self.stack) {
-            Some(at) => at,
-            None => {
-                builder.warn("samples-without-stack", || {
-                    "samples without a stack are kept as truncated".to_owned()
-                });
-                builder.truncated_root()
-            }
+        let at = if let Some(at) = builder.stack(&self.stack) {
+            at
+        } else {
+            builder.warn("samples-without-stack", || {
+                "samples without a stack are kept as truncated".to_owned()
+            });
+            builder.truncated_root()
         };
         if self.values.len() != self.columns.len() {
             builder.warn("samples-with-odd-values", || {
@@ -516,7 +518,7 @@ mod tests {
     fn a_real_profile() {
         let path = perfblame_fixtures::samples().join("pprof/speedscope-simple.prof");
         let profile = read(Input::open(&path).unwrap(), &ReadOptions::default()).unwrap();
-        expect![[r#"
+        expect![[r"
             runtime.main 1360000000 0
               main.main 1360000000 0
                 main.alpha 260000000 260000000
@@ -544,7 +546,7 @@ mod tests {
                               runtime.semawakeup 10000000 0
                                 runtime.mach_semrelease 10000000 0
                                   runtime.mach_semaphore_signal 10000000 10000000
-        "#]]
+        "]]
         .assert_eq(&draw(&profile));
     }
 }

@@ -48,12 +48,14 @@ impl From<Fault> for ReadError {
 }
 
 /// The fields of one message, in the order they were written.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Message<'a> {
     bytes: &'a [u8],
     at: usize,
     /// Offset of `bytes` in the file.
     base: u64,
+    /// A last field that is longer than what there is gives what there is.
+    may_be_cut: bool,
 }
 
 /// One field.
@@ -83,7 +85,12 @@ pub enum Value<'a> {
 impl<'a> Message<'a> {
     /// A message that starts at `base` of its file.
     pub fn new(bytes: &'a [u8], base: u64) -> Self {
-        Self { bytes, at: 0, base }
+        Self { bytes, at: 0, base, may_be_cut: false }
+    }
+
+    /// The beginning of a message that may go on: of a last field that is longer, there is what there is.
+    pub fn beginning(bytes: &'a [u8]) -> Self {
+        Self { may_be_cut: true, ..Self::new(bytes, 0) }
     }
 
     /// Offset in the file of what comes next.
@@ -138,6 +145,11 @@ impl<'a> Message<'a> {
 
     fn take(&mut self, length: u64) -> Result<&'a [u8], Fault> {
         let left = (self.bytes.len() - self.at) as u64;
+        if length > left && self.may_be_cut {
+            let rest = &self.bytes[self.at..];
+            self.at = self.bytes.len();
+            return Ok(rest);
+        }
         if length > left {
             let kind = FaultKind::Truncated { wanted: length, left };
             return Err(Fault { offset: self.offset(), kind });
@@ -149,7 +161,10 @@ impl<'a> Message<'a> {
 
     fn array<const N: usize>(&mut self) -> Result<[u8; N], Fault> {
         let mut array = [0; N];
-        array.copy_from_slice(self.take(N as u64)?);
+        let taken = self.take(N as u64)?;
+        if let Some(start) = array.get_mut(..taken.len()) {
+            start.copy_from_slice(taken);
+        }
         Ok(array)
     }
 }
@@ -195,6 +210,18 @@ impl<'a> Field<'a> {
         Message::new(self.bytes(), self.offset)
     }
 
+    /// The numbers of a repeated fixed 64-bit field, be they packed or one by one.
+    pub fn fixed64s(&self) -> impl Iterator<Item = u64> {
+        let one = match self.value {
+            Value::Fixed64(value) | Value::Varint(value) => Some(value),
+            _ => None,
+        };
+        let packed = self.bytes().chunks_exact(8);
+        let packed =
+            packed.map(|chunk| chunk.iter().rev().fold(0, |sum, byte| sum << 8 | u64::from(*byte)));
+        one.into_iter().chain(packed)
+    }
+
     /// The numbers of a repeated field, be they packed or one by one.
     pub fn varints(&self) -> Varints<'a> {
         match self.value {
@@ -208,7 +235,7 @@ impl<'a> Field<'a> {
 }
 
 /// The numbers of a repeated field.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Varints<'a> {
     bytes: &'a [u8],
     offset: u64,

@@ -35,7 +35,7 @@ pub fn add_metric(
     mut metric: Metric,
 ) -> MetricId {
     if metric.name.is_empty() {
-        metric.name = metric.unit.name().to_owned();
+        metric.unit.name().clone_into(&mut metric.name);
     }
     if taken.contains(&metric.name) {
         metric.name = format!("{} ({})", metric.name, metric.unit.name());

@@ -145,7 +145,7 @@ impl Plan {
             plan.ranges.push((first as u32, plan.above.len() as u32));
 
             let sums = Sums::of(&plan.weights[first * width..], width);
-            for context in first..plan.above.len() {
+            for (context, depth) in depths.iter().enumerate().skip(first) {
                 sums.shares(&plan.weights[context * width..(context + 1) * width], &mut share);
                 for edge in outgoing.edges.of(function) {
                     let edge = *edge as usize;
@@ -160,7 +160,7 @@ impl Plan {
                             weights[column] < threshold * whole[column] || whole[column] == 0.0;
                     }
                     is_light &= threshold > 0.0;
-                    let depth = depths[context] + 1;
+                    let depth = depth + 1;
                     let above = Above::Context(context as u32, graph.edges[edge].from);
                     is_light |= depth >= MAX_DEPTH;
                     waiting[graph.callee(edge)].push(above, depth, &weights, is_light);
@@ -263,30 +263,30 @@ fn totals(graph: &CallGraph) -> Vec<f64> {
 struct Sums {
     width: usize,
     contexts: usize,
-    sums: Vec<f64>,
+    by_column: Vec<f64>,
 }
 
 impl Sums {
     fn of(weights: &[f64], width: usize) -> Self {
-        let mut sums = vec![0.0; width];
+        let mut by_column = vec![0.0; width];
         for (place, weight) in weights.iter().enumerate() {
-            sums[place % width] += weight;
+            by_column[place % width] += weight;
         }
-        Self { width, contexts: weights.len() / width, sums }
+        Self { width, contexts: weights.len() / width, by_column }
     }
 
     /// The column to share out by: that of the metric itself where its callers paid in it, else calls, else whichever
     /// there is; none means equal parts.
     fn column(&self, wanted: usize) -> Option<usize> {
         let calls = self.width - 1;
-        [wanted, calls].into_iter().chain(0..calls).find(|column| self.sums[*column] > 0.0)
+        [wanted, calls].into_iter().chain(0..calls).find(|column| self.by_column[*column] > 0.0)
     }
 
     /// The part of the function that one context is, by column.
     fn shares(&self, weights: &[f64], share: &mut [f64]) {
         for (wanted, slot) in share.iter_mut().enumerate() {
             *slot = match self.column(wanted) {
-                Some(column) => weights[column] / self.sums[column],
+                Some(column) => weights[column] / self.by_column[column],
                 None => 1.0 / self.contexts as f64,
             };
         }
@@ -308,7 +308,7 @@ impl Sums {
         for context in 0..self.contexts {
             let last = context + 1 == self.contexts;
             so_far += match column {
-                Some(column) => weights[context * self.width + column] / self.sums[column],
+                Some(column) => weights[context * self.width + column] / self.by_column[column],
                 None => 1.0 / self.contexts as f64,
             };
             // Rounding the running sum, not each part, keeps the sum of the parts exact.

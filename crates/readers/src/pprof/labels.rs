@@ -1,6 +1,7 @@
 //! Labels of pprof samples. Those that name a thread or process make threads, those that hold a time place the sample,
 //! all others are counted and summed up: a label per request would make more contexts than samples.
 
+use std::cmp::Reverse;
 use std::fmt::Write as _;
 
 use hashbrown::HashMap;
@@ -94,10 +95,10 @@ impl Labels {
         let meaning = *self.meanings.entry(key).or_insert_with(|| meaning(&tables.text(key)));
         match (meaning, value) {
             (Meaning::ThreadName, Value::Text(text)) => {
-                self.name = Some(self.text(builder, tables, text))
+                self.name = Some(self.text(builder, tables, text));
             }
             (Meaning::ProcessName, Value::Text(text)) => {
-                self.process = Some(self.text(builder, tables, text))
+                self.process = Some(self.text(builder, tables, text));
             }
             (Meaning::ThreadId, value) => self.tid = id(tables, value),
             (Meaning::ProcessId, value) => self.pid = id(tables, value),
@@ -148,32 +149,43 @@ impl Labels {
         let mut keys: Vec<(i64, Values)> = self.counts.into_iter().collect();
         keys.sort_by_key(|(key, _)| *key);
         for (key, values) in keys {
-            let distinct = values.counts.len();
-            let mut counts: Vec<(Value, u64)> = values.counts.into_iter().collect();
-            counts.sort_by_key(|(value, count)| (std::cmp::Reverse(*count), *value));
-            let mut text = format!("{} samples, {distinct}", values.samples);
-            if values.uncounted > 0 {
-                text.push_str(" or more");
-            }
-            text.push_str(if distinct == 1 { " value:" } else { " values:" });
-            for (place, (value, count)) in counts.iter().take(SHOWN).enumerate() {
-                let comma = if place == 0 { "" } else { "," };
-                let _ = match value {
-                    Value::Text(index) => write!(text, "{comma} {} ({count})", tables.text(*index)),
+            let counts = values.counts.into_iter();
+            let mut counts: Vec<(Value, u64)> = counts.collect();
+            counts.sort_by_key(|(value, count)| (Reverse(*count), *value));
+            let named = counts.iter().map(|(value, count)| {
+                let text = match value {
+                    Value::Text(index) => tables.text(*index).into_owned(),
                     Value::Number(number, unit) => {
-                        let unit = tables.text(*unit);
-                        let blank = if unit.is_empty() { "" } else { " " };
-                        write!(text, "{comma} {number}{blank}{unit} ({count})")
+                        format!("{number} {}", tables.text(*unit)).trim_end().to_owned()
                     }
                 };
-            }
-            if distinct > SHOWN {
-                text.push_str(", …");
-            }
+                (text, *count)
+            });
+            let text = summary(values.samples, counts.len(), values.uncounted > 0, named);
             builder.info.labels.push((format!("label {}", tables.text(key)), text));
         }
         builder.info.labels.sort();
     }
+}
+
+/// How many samples have a label, how many values it takes, and the most frequent of them.
+pub fn summary(
+    samples: u64,
+    distinct: usize,
+    there_are_more: bool,
+    counts: impl Iterator<Item = (String, u64)>,
+) -> String {
+    let more = if there_are_more { " or more" } else { "" };
+    let values = if distinct == 1 { "value" } else { "values" };
+    let mut text = format!("{samples} samples, {distinct}{more} {values}:");
+    for (place, (value, count)) in counts.take(SHOWN).enumerate() {
+        let comma = if place == 0 { "" } else { "," };
+        let _ = write!(text, "{comma} {value} ({count})");
+    }
+    if distinct > SHOWN {
+        text.push_str(", …");
+    }
+    text
 }
 
 /// A thread or process id, which some write as text.

@@ -285,7 +285,8 @@ fn layer(name: &str, file: &str, binary: &str) -> Layer {
         "(garbage collector)" | "Garbage Collection" => return Layer::GarbageCollection,
         _ => {}
     }
-    if file.ends_with(".go") || file.ends_with(".s") {
+    let extension = file.rsplit('.').next();
+    if matches!(extension, Some("go" | "s")) {
         if name.starts_with("runtime.gcBgMarkWorker") {
             return Layer::GarbageCollection;
         }
