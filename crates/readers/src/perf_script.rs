@@ -9,7 +9,7 @@
 mod comments;
 mod header;
 mod metrics;
-mod symbol;
+pub(crate) mod symbol;
 
 use hashbrown::HashMap;
 use perfblame_cct::{
