@@ -6,6 +6,7 @@
 
 use std::borrow::Cow;
 use std::io::Read;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
 use crate::error::{ReadError, ReadErrorKind};
 use crate::input::Input;
@@ -125,23 +126,26 @@ pub(crate) fn excerpt(line: &[u8]) -> String {
     short
 }
 
-/// A text in blocks that end where lines end.
+/// A text in blocks that end where lines end. A second thread reads, and unpacks what is packed, while the first
+/// makes sense of the block before.
 pub(crate) struct Blocks {
-    stream: Box<dyn Read + Send>,
-    buffer: Vec<u8>,
-    /// Bytes of `buffer` that hold text.
-    filled: usize,
-    /// Bytes of `buffer` that were handed out.
-    given: usize,
-    /// Offset in the text of the first byte of `buffer`.
-    offset: u64,
-    ended: bool,
+    source: BlockSource,
+    block: Block,
     broken: Option<String>,
 }
+
+enum BlockSource {
+    Here(Filler),
+    Ahead { blocks: Receiver<Result<Block, ReadError>>, empty: SyncSender<Vec<u8>> },
+}
+
+/// Blocks that wait to be taken.
+const AHEAD: usize = 3;
 
 impl Blocks {
     /// Starts at the beginning of an input.
     pub(crate) fn new(input: Input) -> Result<Self, ReadError> {
+        let short = input.is_whole();
         let (encoding, mark) = encoding(input.head());
         let mut stream = input.into_stream()?;
         let mut skipped = vec![0; mark];
@@ -149,62 +153,117 @@ impl Blocks {
         if let Encoding::Utf16 { big_endian } = encoding {
             stream = Box::new(Utf16::new(stream, big_endian));
         }
-        Ok(Self {
-            stream,
-            buffer: vec![0; BLOCK],
-            filled: 0,
-            given: 0,
-            offset: 0,
-            ended: false,
-            broken: None,
-        })
+        let filler = Filler { stream, tail: Vec::new(), offset: 0, ended: false };
+        let source = if short { BlockSource::Here(filler) } else { read_ahead(filler) };
+        Ok(Self { source, block: Block::default(), broken: None })
     }
 
     /// The next lines; none at the end. The last line of the last block may lack its line end.
     pub(crate) fn next(&mut self) -> Result<Option<&[u8]>, ReadError> {
-        self.buffer.copy_within(self.given..self.filled, 0);
-        self.offset += self.given as u64;
-        self.filled -= self.given;
-        self.given = 0;
-        let mut searched = 0;
-        while !self.ended {
-            if self.filled == self.buffer.len() {
-                let fresh = self.buffer.get(searched..).unwrap_or(&[]);
-                if let Some(end) = memchr::memrchr(b'\n', fresh) {
-                    self.given = searched + end + 1;
-                    return Ok(self.buffer.get(..self.given));
+        let used = std::mem::take(&mut self.block.buffer);
+        self.block = match &mut self.source {
+            BlockSource::Here(filler) => filler.fill(used)?,
+            BlockSource::Ahead { blocks, empty } => {
+                // The other side may be gone already, with all its blocks waiting here.
+                let _ = empty.try_send(used);
+                match blocks.recv() {
+                    Ok(block) => block?,
+                    Err(_) => Block::default(),
                 }
-                searched = self.filled;
-                if self.filled >= LONGEST_LINE {
-                    let kind = ReadErrorKind::TooLarge {
-                        what: "a line",
-                        size: self.filled as u64,
-                        limit: LONGEST_LINE as u64,
-                    };
-                    return Err(ReadError::new(kind).at(self.offset));
-                }
-                self.buffer.resize(self.buffer.len() * 2, 0);
             }
-            let free = self.buffer.get_mut(self.filled..).unwrap_or(&mut []);
-            match self.stream.read(free) {
-                Ok(0) => self.ended = true,
-                Ok(bytes) => self.filled += bytes,
-                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
-                // What came before a damaged piece of a packed file is as good as ever.
-                Err(error) if self.offset > 0 || self.filled > 0 => {
-                    self.broken = Some(error.to_string());
-                    self.ended = true;
-                }
-                Err(error) => return Err(error.into()),
-            }
+        };
+        if self.block.broken.is_some() {
+            self.broken = self.block.broken.take();
         }
-        self.given = self.filled;
-        Ok(self.buffer.get(..self.filled).filter(|rest| !rest.is_empty()))
+        Ok(self.block.buffer.get(..self.block.length).filter(|block| !block.is_empty()))
     }
 
     /// Why the text ended early, when it did.
     pub(crate) fn broken(&self) -> Option<&str> {
         self.broken.as_deref()
+    }
+}
+
+fn read_ahead(mut filler: Filler) -> BlockSource {
+    let (full, blocks) = sync_channel(AHEAD);
+    let (empty, used) = sync_channel(AHEAD);
+    std::thread::spawn(move || {
+        loop {
+            let block = filler.fill(used.try_recv().unwrap_or_default());
+            let last = !block.as_ref().is_ok_and(|block| block.length > 0);
+            if full.send(block).is_err() || last {
+                return;
+            }
+        }
+    });
+    BlockSource::Ahead { blocks, empty }
+}
+
+/// Whole lines.
+#[derive(Default)]
+struct Block {
+    buffer: Vec<u8>,
+    /// Bytes of `buffer` that count; 0 at the end of the text.
+    length: usize,
+    broken: Option<String>,
+}
+
+/// Cuts a stream into blocks.
+struct Filler {
+    stream: Box<dyn Read + Send>,
+    /// The beginning of a line, left over from the last block.
+    tail: Vec<u8>,
+    /// Where the next block starts in the text.
+    offset: u64,
+    ended: bool,
+}
+
+impl Filler {
+    fn fill(&mut self, mut buffer: Vec<u8>) -> Result<Block, ReadError> {
+        let mut filled = self.tail.len();
+        if buffer.len() < BLOCK.max(filled) {
+            buffer.resize(BLOCK.max(filled), 0);
+        }
+        if let Some(start) = buffer.get_mut(..filled) {
+            start.copy_from_slice(&self.tail);
+        }
+        self.tail.clear();
+        let mut searched = 0;
+        let mut broken = None;
+        while !self.ended {
+            if filled == buffer.len() {
+                let fresh = buffer.get(searched..).unwrap_or(&[]);
+                if let Some(end) = memchr::memrchr(b'\n', fresh) {
+                    let length = searched + end + 1;
+                    self.tail.extend_from_slice(buffer.get(length..).unwrap_or(&[]));
+                    self.offset += length as u64;
+                    return Ok(Block { buffer, length, broken: None });
+                }
+                searched = filled;
+                if filled >= LONGEST_LINE {
+                    let kind = ReadErrorKind::TooLarge {
+                        what: "a line",
+                        size: filled as u64,
+                        limit: LONGEST_LINE as u64,
+                    };
+                    return Err(ReadError::new(kind).at(self.offset));
+                }
+                buffer.resize(buffer.len() * 2, 0);
+            }
+            let free = buffer.get_mut(filled..).unwrap_or(&mut []);
+            match self.stream.read(free) {
+                Ok(0) => self.ended = true,
+                Ok(bytes) => filled += bytes,
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+                // What came before a damaged piece of a packed file is as good as ever.
+                Err(error) if self.offset > 0 || filled > 0 => {
+                    broken = Some(error.to_string());
+                    self.ended = true;
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(Block { buffer, length: filled, broken })
     }
 }
 

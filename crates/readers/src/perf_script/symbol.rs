@@ -189,7 +189,8 @@ fn is_stub(symbol: &str) -> bool {
         || symbol.ends_with("Stub")
 }
 
-fn native(symbol: &str) -> Named<'_> {
+/// Reads a symbol of compiled code.
+pub(crate) fn native(symbol: &str) -> Named<'_> {
     if symbol.starts_with("_Z") || symbol.starts_with("_R") || symbol.starts_with("_GLOBAL_") {
         let signature = signature(symbol).map(Cow::Owned);
         return Named { name: demangle(symbol), signature, ..Named::default() };
