@@ -4,6 +4,7 @@
 use perfblame_cct::{Grain, Profile, Times};
 
 use crate::error::ReadError;
+use crate::firefox;
 use crate::folded;
 use crate::input::Input;
 use crate::perf_script;
@@ -36,6 +37,7 @@ pub struct Format {
 pub const FORMATS: &[Format] = &[
     perfblame_file::FORMAT,
     pprof::FORMAT,
+    firefox::FORMAT,
     speedscope::FORMAT,
     perf_script::FORMAT,
     folded::FORMAT,

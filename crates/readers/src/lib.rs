@@ -7,6 +7,7 @@ mod byte_memo;
 #[allow(dead_code, reason = "readers of call graphs use one part or the other")]
 mod call_graph;
 mod error;
+mod firefox;
 mod folded;
 mod format;
 mod input;
