@@ -5,6 +5,7 @@ use perfblame_cct::{Grain, Profile, Times};
 
 use crate::callgrind;
 use crate::error::ReadError;
+use crate::firefox;
 use crate::folded;
 use crate::input::Input;
 use crate::otlp;
@@ -41,6 +42,7 @@ pub const FORMATS: &[Format] = &[
     otlp::FORMAT,
     pprof::FORMAT,
     speedscope::FORMAT,
+    firefox::FORMAT,
     perf_script::FORMAT,
     folded::FORMAT,
 ];

@@ -8,6 +8,7 @@ mod byte_memo;
 mod call_graph;
 mod callgrind;
 mod error;
+mod firefox;
 mod folded;
 mod format;
 mod input;
