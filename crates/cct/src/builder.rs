@@ -139,6 +139,26 @@ impl ProfileBuilder {
         MetricId::new(self.metrics.len() - 1)
     }
 
+    /// Changes what is known of a metric; some formats tell the sampling period only through the samples.
+    pub fn update_metric(&mut self, id: MetricId, metric: Metric) {
+        if let Some(row) = self.metrics.get_mut(id.index()) {
+            *row = metric;
+        }
+    }
+
+    /// Keeps these metrics, in this order, and drops the others with their values: what a file holds, and so which
+    /// metric is the one to show, may be known only at its end. Ids given out before mean nothing afterwards.
+    pub fn choose_metrics(&mut self, keep: &[MetricId]) {
+        let known = |id: &&MetricId| id.index() < self.metrics.len();
+        let keep: Vec<MetricId> = keep.iter().filter(known).copied().collect();
+        self.metrics = keep.iter().map(|id| self.metrics[id.index()].clone()).collect();
+        self.columns =
+            keep.iter().map(|id| std::mem::take(&mut self.columns[id.index()])).collect();
+        let place = |id: MetricId| keep.iter().position(|kept| *kept == id).map(MetricId::new);
+        self.timed_samples.retain_mut(|sample| place(sample.3).map(|id| sample.3 = id).is_some());
+        self.exact = self.exact.and_then(|(time, calls)| Some((place(time)?, place(calls)?)));
+    }
+
     /// Counts one more occurrence of a warning; its message stays that of the first.
     pub fn warn(&mut self, code: &str, message: impl FnOnce() -> String) {
         self.warn_many(code, 1, message);

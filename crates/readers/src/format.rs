@@ -5,6 +5,7 @@ use perfblame_cct::{Grain, Profile, Times};
 use crate::error::ReadError;
 use crate::folded;
 use crate::input::Input;
+use crate::{cpuprofile, trace_event};
 
 /// What a reader is asked for.
 #[derive(Clone, Copy, Debug, Default)]
@@ -28,12 +29,32 @@ pub struct Format {
 }
 
 /// Every format, those with the surest signature first.
-pub const FORMATS: &[Format] = &[Format {
-    name: "folded",
-    producers: "FlameGraph, inferno, py-spy, rbspy, async-profiler, bpftrace, DTrace scripts",
-    sniff: folded::sniff,
-    read: folded::read,
-}];
+pub const FORMATS: &[Format] = &[
+    Format {
+        name: "chrome trace",
+        producers: "Chrome and DevTools (Performance panel, chrome://tracing), Puppeteer, Lighthouse",
+        sniff: trace_event::sniff_chrome,
+        read: trace_event::read,
+    },
+    Format {
+        name: "trace event",
+        producers: "Perfetto (JSON), uftrace, VizTracer, rustc, Bazel, Hermes and others",
+        sniff: trace_event::sniff,
+        read: trace_event::read,
+    },
+    Format {
+        name: "cpuprofile",
+        producers: "V8: DevTools, Node (`--cpu-prof`), the inspector protocol",
+        sniff: cpuprofile::sniff,
+        read: cpuprofile::read,
+    },
+    Format {
+        name: "folded",
+        producers: "FlameGraph, inferno, py-spy, rbspy, async-profiler, bpftrace, DTrace scripts",
+        sniff: folded::sniff,
+        read: folded::read,
+    },
+];
 
 /// The format that claims an input.
 pub fn detect(input: &Input) -> Option<&'static Format> {

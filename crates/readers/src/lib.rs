@@ -3,6 +3,7 @@
 //! Formats are recognised by their bytes, never by a file's name. A damaged record costs that record and is counted in
 //! the profile's warnings; a profile that cannot be trusted is a [`ReadError`].
 
+mod cpuprofile;
 mod error;
 mod folded;
 mod format;
@@ -10,6 +11,8 @@ mod input;
 #[allow(dead_code, unused_imports, reason = "readers of JSON formats use one part or the other")]
 mod json;
 pub mod native;
+
+mod trace_event;
 
 use perfblame_cct::Profile;
 
