@@ -168,6 +168,19 @@ impl ProfileBuilder {
         }
     }
 
+    /// Keeps these metrics, in this order, and drops the others with their values: what a file holds, and so which
+    /// metric is the one to show, may be known only at its end. Ids given out before mean nothing afterwards.
+    pub fn choose_metrics(&mut self, keep: &[MetricId]) {
+        let known = |id: &&MetricId| id.index() < self.metrics.len();
+        let keep: Vec<MetricId> = keep.iter().filter(known).copied().collect();
+        self.metrics = keep.iter().map(|id| self.metrics[id.index()].clone()).collect();
+        self.columns =
+            keep.iter().map(|id| std::mem::take(&mut self.columns[id.index()])).collect();
+        let place = |id: MetricId| keep.iter().position(|kept| *kept == id).map(MetricId::new);
+        self.timed_samples.retain_mut(|sample| place(sample.3).map(|id| sample.3 = id).is_some());
+        self.exact = self.exact.and_then(|(time, calls)| Some((place(time)?, place(calls)?)));
+    }
+
     /// Counts one more occurrence of a warning; its message stays that of the first.
     pub fn warn(&mut self, code: &str, message: impl FnOnce() -> String) {
         self.warn_many(code, 1, message);

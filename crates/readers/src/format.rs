@@ -4,6 +4,7 @@
 use perfblame_cct::{Grain, Profile, Times};
 
 use crate::callgrind;
+use crate::cpuprofile;
 use crate::error::ReadError;
 use crate::firefox;
 use crate::folded;
@@ -13,6 +14,7 @@ use crate::perf_script;
 use crate::perfblame_file;
 use crate::pprof;
 use crate::speedscope;
+use crate::trace_event;
 
 /// What a reader is asked for.
 #[derive(Clone, Copy, Debug, Default)]
@@ -43,6 +45,8 @@ pub const FORMATS: &[Format] = &[
     pprof::FORMAT,
     speedscope::FORMAT,
     firefox::FORMAT,
+    cpuprofile::FORMAT,
+    trace_event::FORMAT,
     perf_script::FORMAT,
     folded::FORMAT,
 ];

@@ -28,6 +28,7 @@ pub use cursor::Cursor;
 pub use document::{Document, Value, parse, parse_prefix};
 pub use keys::top_level_keys;
 pub use number::Number;
+pub use scan::decode;
 pub use stream::Stream;
 
 /// What the next value is.

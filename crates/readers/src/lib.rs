@@ -7,6 +7,7 @@ mod byte_memo;
 #[allow(dead_code, reason = "readers of call graphs use one part or the other")]
 mod call_graph;
 mod callgrind;
+mod cpuprofile;
 mod error;
 mod firefox;
 mod folded;
@@ -23,6 +24,7 @@ mod protobuf;
 mod sample_type;
 mod speedscope;
 mod text;
+mod trace_event;
 
 use perfblame_cct::Profile;
 

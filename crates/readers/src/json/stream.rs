@@ -255,6 +255,56 @@ impl<R: Read> Stream<R> {
         }
     }
 
+    /// Gives back the bytes that the last call took, to be read again.
+    pub fn give_back(&mut self, length: usize) {
+        self.start = self.start.saturating_sub(length);
+    }
+
+    /// Moves on to the next `{` that follows a `}` or a line break: where, after damage, the next record of an array
+    /// may start. False at the end.
+    pub fn next_record(&mut self) -> Result<bool> {
+        // Not where we are.
+        let mut from = 1;
+        loop {
+            let window = self.window();
+            let candidate = memchr::memchr_iter(b'{', window.get(from..).unwrap_or_default());
+            for at in candidate.map(|at| at + from) {
+                let before = &window[..at];
+                let gap = before.iter().rev().take_while(|byte| scan::is_gap(**byte)).count();
+                let broken = before[before.len() - gap..].contains(&b'\n');
+                if broken || before[..before.len() - gap].last() == Some(&b'}') {
+                    self.start += at;
+                    return Ok(true);
+                }
+            }
+            // Keep a little, as the sign may be cut in two.
+            let kept = window.len().min(16);
+            from = kept;
+            self.start = self.end - kept;
+            match self.fill() {
+                Err(Fault::Cut { .. }) => return Ok(false),
+                other => other?,
+            }
+        }
+    }
+
+    /// As [`Stream::raw_value`], for records after damage: a fault when it is no object or longer than a megabyte.
+    pub fn raw_record(&mut self) -> Result<&[u8]> {
+        let mut skip = Skip::default();
+        let mut seen = 0;
+        let length = loop {
+            if let Some(more) = skip.advance(&self.window()[seen..]) {
+                break seen + more;
+            }
+            seen = self.window().len();
+            if seen > 1 << 20 {
+                return self.bad("the record does not end");
+            }
+            self.fill()?;
+        };
+        Ok(self.take(0..length, length))
+    }
+
     /// The bytes of the next value, whatever it is, all in the buffer; to be walked with a
     /// [`Cursor`](super::Cursor). Its offset is what [`Stream::offset`] says afterwards, less its length.
     pub fn raw_value(&mut self) -> Result<&[u8]> {

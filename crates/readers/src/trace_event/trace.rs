@@ -1,0 +1,422 @@
+//! A trace while it is being read: each event goes where its phase says.
+
+use hashbrown::HashMap;
+use perfblame_cct::{
+    Frame, FrameId, Function, Layer, Metric, MetricId, Profile, ProfileBuilder, Unit, position,
+};
+
+use super::async_spans::AsyncSpans;
+use super::event::{Event, RawText};
+use super::spans::{Item, ItemKind, Lane, SpanMetrics, WritingOrder};
+use super::stack_samples::StackSamples;
+use super::threads::{Key, Threads};
+use super::v8::{CpuProfiles, Piece};
+use crate::cpuprofile::{Gaps, layer_of_url, sampled_metrics, split_location};
+use crate::format::ReadOptions;
+use crate::json::{Cursor, Fault, Kind};
+
+/// Everything known of a trace so far.
+pub struct Trace {
+    pub builder: ProfileBuilder,
+    pub threads: Threads,
+    pub stack_samples: StackSamples,
+    profiles: CpuProfiles,
+    lanes: Vec<Lane>,
+    lane_of: HashMap<Key, usize>,
+    last_lane: Option<(Key, usize)>,
+    order: WritingOrder,
+    asyncs: AsyncSpans,
+    frames: HashMap<Box<[u8]>, FrameId>,
+    frame_key: Vec<u8>,
+    sampled: (MetricId, MetricId),
+    spans: SpanMetrics,
+    async_time: MetricId,
+    /// Events so far.
+    pub events: u64,
+    without_duration: u64,
+    scripts: u64,
+    first: i64,
+    last: i64,
+}
+
+impl Trace {
+    pub fn new(options: &ReadOptions) -> Self {
+        let mut builder = ProfileBuilder::new(options.grain, options.times);
+        let sampled = sampled_metrics(&mut builder);
+        let time = builder.metric(Metric::exact("events", Unit::Nanoseconds));
+        let calls = builder.metric(Metric::exact("calls", Unit::Count));
+        let async_time = builder.metric(Metric::exact("async", Unit::Nanoseconds));
+        Self {
+            builder,
+            threads: Threads::default(),
+            stack_samples: StackSamples::default(),
+            profiles: CpuProfiles::default(),
+            lanes: Vec::new(),
+            lane_of: HashMap::new(),
+            last_lane: None,
+            order: WritingOrder::default(),
+            asyncs: AsyncSpans::default(),
+            frames: HashMap::new(),
+            frame_key: Vec::new(),
+            sampled,
+            spans: SpanMetrics { time, calls },
+            async_time,
+            events: 0,
+            without_duration: 0,
+            scripts: 0,
+            first: i64::MAX,
+            last: i64::MIN,
+        }
+    }
+
+    /// Takes an event. Faults are those inside its arguments.
+    pub fn event(&mut self, event: &Event<'_>) -> Result<(), Fault> {
+        self.events += 1;
+        let key = (self.threads.number(event.pid), self.threads.number(event.tid));
+        match event.phase {
+            b'X' | b'B' | b'E' => {
+                let Some(time) = event.time else {
+                    return Ok(self.damaged("a call without a time"));
+                };
+                self.span(event, key, time);
+            }
+            b'b' | b'e' | b'S' | b'F' => {
+                let Some(time) = event.time else {
+                    return Ok(self.damaged("a span without a time"));
+                };
+                self.async_span(event, key, time);
+            }
+            b'P' | b'I' | b'i' | b'R' => return self.instant(event, key),
+            b'M' => return self.metadata(event, key),
+            0 => self.damaged("an event without a phase"),
+            _ => self.without_duration += 1,
+        }
+        Ok(())
+    }
+
+    fn damaged(&mut self, what: &str) {
+        self.builder.warn("damaged-records", || {
+            format!("records without what they need were left out, first: {what}")
+        });
+    }
+
+    fn seen(&mut self, from: i64, to: i64) {
+        self.first = self.first.min(from);
+        self.last = self.last.max(to);
+    }
+
+    fn span(&mut self, event: &Event<'_>, key: Key, time: i64) {
+        let lane = match self.last_lane {
+            Some((last, lane)) if last == key => lane,
+            _ => self.lane(key),
+        };
+        let (kind, end) = match event.phase {
+            b'B' => (ItemKind::Begin, time),
+            b'E' => (ItemKind::End, time),
+            _ => {
+                if event.duration.is_none() {
+                    self.builder.warn("calls-without-duration", || {
+                        "complete events without a duration count as calls that took no time"
+                            .to_owned()
+                    });
+                }
+                (ItemKind::Complete, time.saturating_add(event.duration.unwrap_or(0).max(0)))
+            }
+        };
+        let nameless = kind == ItemKind::End && event.name.bytes.is_empty();
+        let frame = (!nameless).then(|| self.frame(event));
+        self.seen(time, end);
+        let Self { lanes, order, builder, spans, .. } = self;
+        lanes[lane].push(Item { time, end, frame, kind }, order, builder, *spans);
+    }
+
+    fn lane(&mut self, key: Key) -> usize {
+        let lane = match self.lane_of.get(&key) {
+            Some(lane) => *lane,
+            None => {
+                let thread = self.threads.get(key, &mut self.builder);
+                self.lanes.push(Lane::new(thread));
+                self.lane_of.insert(key, self.lanes.len() - 1);
+                self.lanes.len() - 1
+            }
+        };
+        self.last_lane = Some((key, lane));
+        lane
+    }
+
+    fn async_span(&mut self, event: &Event<'_>, key: Key, time: i64) {
+        let frame = self.frame(event);
+        let category = event.category.text();
+        let first = category.split(',').next().unwrap_or_default();
+        let track = self.builder.string(&format!("async {first}"));
+        let process = (!event.global_id).then_some(key.0);
+        let span = self.asyncs.key(process, track, event.id.unwrap_or_default());
+        self.seen(time, time);
+        if matches!(event.phase, b'b' | b'S') {
+            let thread = self.threads.track(key.0, track, &mut self.builder);
+            let metrics = (self.async_time, self.spans.calls);
+            self.asyncs.begin(span, (frame, thread), time, &mut self.builder, metrics);
+        } else {
+            self.asyncs.end(span, frame, time, &mut self.builder, self.async_time);
+        }
+    }
+
+    fn instant(&mut self, event: &Event<'_>, key: Key) -> Result<(), Fault> {
+        let time = event.time.unwrap_or(0);
+        let piece = match event.name.bytes {
+            b"Profile" => Piece::Start,
+            b"ProfileChunk" => Piece::Chunk,
+            b"CpuProfile" => Piece::Whole,
+            b"TracingSessionIdForWorker" => return self.worker(event, key),
+            b"TracingStartedInBrowser" => return self.page(event),
+            b"ScriptCatchup" | b"ScriptCompiled" | b"LargeScriptCatchup" => {
+                self.scripts += 1;
+                self.without_duration += 1;
+                return Ok(());
+            }
+            _ => {
+                self.without_duration += 1;
+                return Ok(());
+            }
+        };
+        let Some(args) = event.args else { return Ok(()) };
+        let id = event.id.unwrap_or_default();
+        self.seen(time, time);
+        self.profiles.read(piece, key, (id, time), args, &mut self.builder)
+    }
+
+    fn metadata(&mut self, event: &Event<'_>, key: Key) -> Result<(), Fault> {
+        let wanted: &[u8] = match event.name.bytes {
+            b"thread_name" | b"process_name" => b"name",
+            b"process_labels" => b"labels",
+            _ => return Ok(()),
+        };
+        let Some(name) = string_in(event.args, &[wanted])? else { return Ok(()) };
+        if name.is_empty() {
+            return Ok(());
+        }
+        match event.name.bytes {
+            b"thread_name" => {
+                let name = self.builder.string(&name);
+                self.threads.name(key, name);
+            }
+            b"process_name" => {
+                let name = self.builder.string(&name);
+                self.threads.name_process(key.0, name);
+            }
+            _ => self.label("process", &name),
+        }
+        Ok(())
+    }
+
+    /// A worker's own address tells it from its fellows of the same thread name; one made from a blob is new each time.
+    fn worker(&mut self, event: &Event<'_>, key: Key) -> Result<(), Fault> {
+        self.without_duration += 1;
+        let thread = number_in(event.args, &[b"data", b"workerThreadId"])?;
+        let url = string_in(event.args, &[b"data", b"url"])?;
+        if let (Some(thread), Some(url)) = (thread, url)
+            && !url.is_empty()
+            && !url.starts_with("blob:")
+        {
+            let url = self.builder.string(&url);
+            self.threads.group((key.0, thread), url);
+        }
+        Ok(())
+    }
+
+    fn page(&mut self, event: &Event<'_>) -> Result<(), Fault> {
+        self.without_duration += 1;
+        let mut cursor = Cursor::new(event.args.unwrap_or(b"{}"));
+        if !enter(&mut cursor, b"data")? || !enter(&mut cursor, b"frames")? {
+            return Ok(());
+        }
+        if cursor.peek()? != Kind::Array {
+            return Ok(());
+        }
+        cursor.begin_array()?;
+        while cursor.next_element()? {
+            let frame = cursor.raw_value()?;
+            let url = string_in(Some(frame), &[b"url"])?.unwrap_or_default();
+            if !url.is_empty() && !url.starts_with("about:") && self.builder.info.command.is_none()
+            {
+                self.builder.info.command = Some(url);
+            }
+        }
+        Ok(())
+    }
+
+    /// Something the file says about itself.
+    pub fn label(&mut self, key: &str, text: &str) {
+        self.builder.info.labels.push((key.to_owned(), text.to_owned()));
+    }
+
+    /// The frame of an event's name and category.
+    fn frame(&mut self, event: &Event<'_>) -> FrameId {
+        let hermes = event.args.filter(|args| contains(args, b"\"funcLine\""));
+        self.frame_key.clear();
+        self.frame_key.extend_from_slice(event.name.bytes);
+        self.frame_key.push(0);
+        self.frame_key.extend_from_slice(match hermes {
+            Some(args) => args,
+            None => event.category.bytes,
+        });
+        if let Some(frame) = self.frames.get(&*self.frame_key) {
+            return *frame;
+        }
+        let function = match hermes.and_then(|args| self.hermes_function(event.name, args).ok()) {
+            Some(function) => function,
+            None => self.named_function(event),
+        };
+        let function = self.builder.function(function);
+        let frame = self.builder.frame(Frame::of(function));
+        self.frames.insert(self.frame_key.as_slice().into(), frame);
+        frame
+    }
+
+    fn named_function(&mut self, event: &Event<'_>) -> Function {
+        let (name, category) = (event.name.text(), event.category.text());
+        if let Some((name, file, line, column)) = split_location(&name) {
+            return Function {
+                component: Some(self.builder.string(file)),
+                line: line.and_then(position),
+                column: column.and_then(position),
+                ..Function::named(self.builder.string(name))
+            };
+        }
+        let function = Function::named(self.builder.string(&name));
+        let layer = layer_of_event(&name, &category);
+        let component = (!category.is_empty()).then(|| self.builder.string(&category));
+        Function { component, layer, ..function }
+    }
+
+    /// Hermes puts the place of a function into the arguments.
+    fn hermes_function(&mut self, name: RawText<'_>, args: &[u8]) -> Result<Function, Fault> {
+        let url = string_in(Some(args), &[b"url"])?.unwrap_or_default();
+        let line = number_in(Some(args), &[b"funcLine"])?;
+        let column = number_in(Some(args), &[b"funcColumn"])?;
+        let at = |number: Option<i64>| number.and_then(|number| position(number.try_into().ok()?));
+        let component = (!url.is_empty()).then(|| self.builder.string(&url));
+        let name = self.builder.string(&name.text());
+        let layer = layer_of_url(&url, line.is_some());
+        let function = Function::named(name).in_layer(layer);
+        Ok(Function { component, line: at(line), column: at(column), ..function })
+    }
+
+    /// Everything is read.
+    pub fn finish(mut self) -> Profile {
+        let builder = &mut self.builder;
+        let sampled = self.profiles.any() || self.stack_samples.any();
+        let mut gaps = Gaps::default();
+        self.profiles.finish(builder, &mut self.threads, self.sampled, &mut gaps);
+        self.stack_samples.finish(builder, &mut self.threads, self.sampled, &mut gaps);
+        for lane in &mut self.lanes {
+            lane.finish(builder, self.spans);
+        }
+        self.asyncs.finish(builder);
+        self.threads.finish(builder);
+        let (wall, samples) = self.sampled;
+        let SpanMetrics { time, calls } = self.spans;
+        if let Some(period) = gaps.median() {
+            let metric = Metric::sampled("wall", Unit::Nanoseconds).with_period(period);
+            builder.update_metric(wall, metric);
+        }
+        let mut keep = Vec::new();
+        if sampled {
+            keep.extend([wall, samples]);
+        } else {
+            builder.update_metric(time, Metric::exact("wall", Unit::Nanoseconds));
+        }
+        if !sampled || !self.lanes.is_empty() || self.asyncs.any {
+            keep.extend([time, calls]);
+        }
+        keep.extend(self.asyncs.any.then_some(self.async_time));
+        builder.choose_metrics(&keep);
+        let mut label = |key: &str, count: u64| {
+            if count > 0 {
+                builder.info.labels.push((key.to_owned(), count.to_string()));
+            }
+        };
+        label("events", self.events);
+        label("events without duration", self.without_duration);
+        label("scripts", self.scripts);
+        builder.info.labels.sort();
+        builder.info.labels.dedup();
+        if self.first <= self.last {
+            builder.info.duration = Some(self.last.saturating_sub(self.first));
+        }
+        self.builder.finish()
+    }
+}
+
+fn contains(bytes: &[u8], what: &[u8]) -> bool {
+    memchr::memmem::find(bytes, what).is_some()
+}
+
+/// Steps to the value of a key of the object at hand; false when there is none.
+fn enter(cursor: &mut Cursor<'_>, wanted: &[u8]) -> Result<bool, Fault> {
+    if cursor.peek()? != Kind::Object {
+        return Ok(false);
+    }
+    cursor.begin_object()?;
+    while let Some(key) = cursor.next_raw_key()? {
+        if key == wanted {
+            return Ok(true);
+        }
+        cursor.skip_value()?;
+    }
+    Ok(false)
+}
+
+fn string_in(json: Option<&[u8]>, path: &[&[u8]]) -> Result<Option<String>, Fault> {
+    let mut cursor = Cursor::new(json.unwrap_or(b"{}"));
+    for key in path {
+        if !enter(&mut cursor, key)? {
+            return Ok(None);
+        }
+    }
+    Ok(cursor.lenient_string()?.map(std::borrow::Cow::into_owned))
+}
+
+fn number_in(json: Option<&[u8]>, path: &[&[u8]]) -> Result<Option<i64>, Fault> {
+    let mut cursor = Cursor::new(json.unwrap_or(b"{}"));
+    for key in path {
+        if !enter(&mut cursor, key)? {
+            return Ok(None);
+        }
+    }
+    Ok(cursor.lenient_number()?.and_then(|number| number.as_i64()))
+}
+
+/// Whose time an event of Chrome is. Its categories are the browser's own, but for those that carry the page's marks
+/// and calls into the page's code; other writers' events are the program's.
+fn layer_of_event(name: &str, category: &str) -> Layer {
+    const BROWSER: [&str; 12] = [
+        "devtools",
+        "disabled-by-default",
+        "toplevel",
+        "blink",
+        "v8",
+        "cc",
+        "viz",
+        "gpu",
+        "loading",
+        "ipc",
+        "mojom",
+        "base",
+    ];
+    const PAGE: [&str; 3] = ["blink.user_timing", "blink.console", "user_timing"];
+    if matches!(name, "FunctionCall" | "EvaluateScript") || PAGE.contains(&category) {
+        return Layer::Application;
+    }
+    if matches!(name, "MinorGC" | "MajorGC" | "[GC Young Gen]" | "GCEvent")
+        || name.starts_with("V8.GC")
+        || name.starts_with("BlinkGC")
+        || name.starts_with("CppGC")
+    {
+        return Layer::GarbageCollection;
+    }
+    let first = category.split(',').next().unwrap_or_default();
+    let family = first.split(['.', '_']).next().unwrap_or_default();
+    let browser = BROWSER.contains(&family) || first.starts_with("disabled-by-default");
+    if browser { Layer::Runtime } else { Layer::Application }
+}
