@@ -5,6 +5,7 @@ use perfblame_cct::{Grain, Profile, Times};
 use crate::error::ReadError;
 use crate::folded;
 use crate::input::Input;
+use crate::jfr;
 
 /// What a reader is asked for.
 #[derive(Clone, Copy, Debug, Default)]
@@ -28,12 +29,20 @@ pub struct Format {
 }
 
 /// Every format, those with the surest signature first.
-pub const FORMATS: &[Format] = &[Format {
-    name: "folded",
-    producers: "FlameGraph, inferno, py-spy, rbspy, async-profiler, bpftrace, DTrace scripts",
-    sniff: folded::sniff,
-    read: folded::read,
-}];
+pub const FORMATS: &[Format] = &[
+    Format {
+        name: "jfr",
+        producers: "Java Flight Recorder of JDK 9 and later, async-profiler",
+        sniff: jfr::sniff,
+        read: jfr::read,
+    },
+    Format {
+        name: "folded",
+        producers: "FlameGraph, inferno, py-spy, rbspy, async-profiler, bpftrace, DTrace scripts",
+        sniff: folded::sniff,
+        read: folded::read,
+    },
+];
 
 /// The format that claims an input.
 pub fn detect(input: &Input) -> Option<&'static Format> {

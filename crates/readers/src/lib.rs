@@ -7,6 +7,7 @@ mod error;
 mod folded;
 mod format;
 mod input;
+mod jfr;
 
 use perfblame_cct::Profile;
 
