@@ -9,6 +9,7 @@ use crate::error::ReadError;
 use crate::firefox;
 use crate::folded;
 use crate::input::Input;
+use crate::jfr;
 use crate::otlp;
 use crate::perf_script;
 use crate::perfblame_file;
@@ -40,6 +41,7 @@ pub struct Format {
 /// Every format, those with the surest signature first.
 pub const FORMATS: &[Format] = &[
     perfblame_file::FORMAT,
+    jfr::FORMAT,
     callgrind::FORMAT,
     otlp::FORMAT,
     pprof::FORMAT,

@@ -13,6 +13,7 @@ mod firefox;
 mod folded;
 mod format;
 mod input;
+mod jfr;
 #[allow(dead_code, unused_imports, reason = "readers of JSON formats use one part or the other")]
 mod json;
 pub mod native;

@@ -1,0 +1,223 @@
+//! One chunk: the layouts it describes, the pools it carries, the events it holds.
+//!
+//! Events refer to pools that may come later in the chunk, so the chunk is walked once from record to record; then the
+//! checkpoints found on the way are read, what the recording says about itself, and the samples.
+
+use hashbrown::HashMap;
+
+use super::events::{About, Amount, Use, use_of};
+use super::header::Header;
+use super::layout::{Layout, Slots};
+use super::metadata::{ClassId, Metadata, Timespan};
+use super::pools::Pools;
+use super::recording::{Moment, Recording};
+use super::scan::Scanner;
+use super::stacks::{Layouts, Stacks};
+use super::walk::{Walk, anchors, walk};
+
+/// A class of events, ready to be read.
+struct EventType<'m> {
+    id: ClassId,
+    /// With package.
+    class: &'m str,
+    purpose: Use,
+    layout: Layout,
+}
+
+/// Slots of events with a stack.
+const START: usize = 0;
+const SAMPLED_THREAD: usize = 1;
+const EVENT_THREAD: usize = 2;
+const STACK: usize = 3;
+const AMOUNT: usize = 4;
+
+/// Reads a chunk and says how many of its bytes it is made of: fewer than there are when another chunk starts in the
+/// middle of them.
+pub fn read_chunk(recording: &mut Recording, header: &Header, bytes: &[u8]) -> usize {
+    let anchors = anchors(bytes, header);
+    let Some(metadata) = find_metadata(header, bytes, &anchors) else {
+        let offset = recording.offset;
+        recording.builder.warn("damaged-chunks", || {
+            format!("a chunk without a readable description of its layout, at byte {offset}, was left out")
+        });
+        return walk(bytes, header, |_| None, &anchors).end;
+    };
+    let types = event_types(&metadata, header);
+    let rows: HashMap<ClassId, u32> =
+        (0..).zip(&types).map(|(row, event)| (event.id, row)).collect();
+    let walk = walk(bytes, header, |kind| rows.get(&kind).copied(), &anchors);
+    recording.begin_chunk(header);
+    note_damage(recording, header, bytes, &walk);
+    let mut pools = Pools::new(bytes, header.integers, &metadata);
+    let layouts = Layouts::new(
+        &mut pools,
+        pooled_class(&types, &[STACK]),
+        pooled_class(&types, &[SAMPLED_THREAD, EVENT_THREAD]),
+    );
+    for at in &walk.checkpoints {
+        if let Err(at) = pools.read_checkpoint(*at) {
+            let at = recording.offset + at as u64;
+            recording.builder.warn("damaged-pools", || {
+                format!(
+                    "names and stacks were lost with a damaged constant pool, first at byte {at}"
+                )
+            });
+        }
+    }
+    // async-profiler writes its settings into the first chunk only; whatever a chunk has replaces what was before.
+    let is_setting = |row: u32| types[row as usize].purpose == Use::About(About::Setting);
+    if walk.records.iter().any(|(row, _)| is_setting(*row)) {
+        recording.forget_settings();
+    }
+    let mut samples = Vec::new();
+    for (row, at) in &walk.records {
+        let event = &types[*row as usize];
+        match event.purpose {
+            Use::Sample(..) => samples.push((event, *at)),
+            Use::About(about) => {
+                if read_about(recording, about, event, &types, pools.scanner(*at), &pools).is_none()
+                {
+                    damaged_event(recording, event, *at);
+                }
+            }
+        }
+    }
+    read_samples(recording, header, &pools, &layouts, &samples);
+    walk.end
+}
+
+/// The description of the chunk's layout: where the header says, else the last one there is.
+fn find_metadata(header: &Header, bytes: &[u8], anchors: &[usize]) -> Option<Metadata> {
+    let said = usize::try_from(header.metadata).ok();
+    let said = said.and_then(|at| Metadata::read(bytes, header.integers, at));
+    said.or_else(|| {
+        let found = walk(bytes, header, |_| None, anchors).metadata;
+        // Few chunks have more than one; a chunk made of nothing else must not cost a try each.
+        let tries = found.iter().rev().take(16);
+        tries.copied().find_map(|at| Metadata::read(bytes, header.integers, at))
+    })
+}
+
+fn event_types<'m>(metadata: &'m Metadata, header: &Header) -> Vec<EventType<'m>> {
+    let mut types: Vec<EventType<'m>> = (metadata.classes.iter())
+        .filter_map(|(id, class)| {
+            let purpose = use_of(&class.name)?;
+            let keep: &[&str] = match purpose {
+                Use::Sample(_, Amount::One) => {
+                    &["startTime", "sampledThread", "eventThread", "stackTrace"]
+                }
+                Use::Sample(
+                    _,
+                    Amount::Samples(field) | Amount::Number(field) | Amount::Span(field),
+                ) => &["startTime", "sampledThread", "eventThread", "stackTrace", field],
+                Use::About(about) => about.fields(),
+            };
+            let layout = Layout::of(metadata, header.integers, *id, keep)?.without_rest();
+            Some(EventType { id: *id, class: &class.name, purpose, layout })
+        })
+        .collect();
+    types.sort_by_key(|event| event.id);
+    types
+}
+
+/// The pool that the first of these slots refers to.
+fn pooled_class(types: &[EventType<'_>], slots: &[usize]) -> Option<ClassId> {
+    let samples = types.iter().filter(|event| matches!(event.purpose, Use::Sample(..)));
+    let mut fields = samples
+        .flat_map(|event| slots.iter().filter_map(|slot| event.layout.fields[*slot].as_ref()));
+    fields.find(|field| field.pooled).map(|field| field.class)
+}
+
+fn note_damage(recording: &mut Recording, header: &Header, bytes: &[u8], walk: &Walk) {
+    let offset = recording.offset;
+    if (bytes.len() as u64) < header.size {
+        let missing = header.size - bytes.len() as u64;
+        recording.builder.warn("truncated", || {
+            format!("the file is cut off: the chunk at byte {offset} misses {missing} bytes")
+        });
+    } else if header.unfinished {
+        recording.builder.warn("unfinished", || {
+            format!(
+                "the chunk at byte {offset} was still being written and is read as far as it goes"
+            )
+        });
+    } else if let Some(at) = walk.broken_at {
+        let (at, lost) = (offset + at as u64, walk.lost);
+        recording.builder.warn("damaged-records", || {
+            format!("records were lost in {lost} damaged bytes, first at byte {at}")
+        });
+    }
+}
+
+fn damaged_event(recording: &mut Recording, event: &EventType<'_>, at: usize) {
+    let (class, at) = (event.class, recording.offset + at as u64);
+    recording.builder.warn("damaged-events", || {
+        format!("events that do not fit their layout were left out, first: {class} at byte {at}")
+    });
+}
+
+/// What the recording says about itself.
+fn read_about(
+    recording: &mut Recording,
+    about: About,
+    event: &EventType<'_>,
+    types: &[EventType<'_>],
+    mut scan: Scanner<'_>,
+    pools: &Pools<'_>,
+) -> Option<()> {
+    let mut kept = Slots::default();
+    event.layout.read(&mut scan, &mut kept)?;
+    let text = |slot: usize| {
+        let field = event.layout.fields[slot].as_ref();
+        field.and_then(|field| pools.text(field, kept[slot])).unwrap_or_default()
+    };
+    match about {
+        About::Setting => {
+            let of = types.iter().find(|event| event.id == kept[0]).map(|event| event.class);
+            recording.setting(of, &text(1), &text(2));
+        }
+        About::Recording => recording.recorder(&text(0)),
+        About::Machine => recording.machine(&text(0), &text(1), &text(2), kept[3]),
+        About::Log => recording.log(&text(0), text(1)),
+        About::LostSamples => recording.lost_samples(kept[0]),
+        About::LostData => recording.lost_data(kept[0]),
+    }
+    Some(())
+}
+
+fn read_samples(
+    recording: &mut Recording,
+    header: &Header,
+    pools: &Pools<'_>,
+    layouts: &Layouts,
+    samples: &[(&EventType<'_>, usize)],
+) {
+    recording.announce(samples.iter().map(|(event, _)| event.purpose));
+    let mut stacks = Stacks::new(pools, layouts, recording.pid());
+    for (event, at) in samples {
+        let Use::Sample(meter, amount) = event.purpose else { continue };
+        let mut kept = Slots::default();
+        if event.layout.read(&mut pools.scanner(*at), &mut kept).is_none() {
+            damaged_event(recording, event, *at);
+            continue;
+        }
+        let number = match amount {
+            Amount::One => 1,
+            Amount::Samples(_) => i64::from((kept[AMOUNT] as u32).max(1)),
+            Amount::Number(_) => i64::try_from(kept[AMOUNT]).unwrap_or(i64::MAX),
+            Amount::Span(_) => {
+                let unit = event.layout.fields[AMOUNT].as_ref().map(|field| field.timespan);
+                match unit.unwrap_or_default() {
+                    Timespan::Ticks => header.clock.span(kept[AMOUNT] as i64),
+                    Timespan::Nanos(each) => (kept[AMOUNT] as i64).saturating_mul(each),
+                }
+            }
+        };
+        let threads = [kept[SAMPLED_THREAD], kept[EVENT_THREAD]];
+        let thread = threads.into_iter().find(|id| *id != 0);
+        let thread = thread.and_then(|id| stacks.thread(&mut recording.builder, id));
+        let stack = stacks.stack(&mut recording.builder, kept[STACK]);
+        let time = header.clock.time(kept[START] as i64);
+        recording.sample(Moment { meter, time, thread, stack, number });
+    }
+}

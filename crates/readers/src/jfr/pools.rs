@@ -1,0 +1,149 @@
+//! Constant pools: what events refer to by id. Checkpoints carry them, before or after the events that need them.
+//!
+//! A pool only remembers where each entry starts. Entries are read when an event asks for them, and most never are.
+
+use hashbrown::HashMap;
+
+use super::layout::{Layout, Slots};
+use super::metadata::{ClassId, Field, Metadata, STRING};
+use super::scan::{Integers, Scanner, Text};
+
+/// The pools of a chunk.
+pub struct Pools<'a> {
+    bytes: &'a [u8],
+    integers: Integers,
+    metadata: &'a Metadata,
+    pools: HashMap<ClassId, Pool>,
+    /// The pool that texts of encoding 2 refer to.
+    strings: Option<ClassId>,
+}
+
+struct Pool {
+    layout: Layout,
+    /// Where each entry starts, by id; stays empty when nobody will ask.
+    entries: Option<HashMap<u64, usize>>,
+    /// Where the class keeps its text, for classes that are but a text with a name.
+    text: Option<Layout>,
+}
+
+impl<'a> Pools<'a> {
+    pub fn new(bytes: &'a [u8], integers: Integers, metadata: &'a Metadata) -> Self {
+        let strings = metadata.classes.iter().find(|(_, class)| class.name == STRING);
+        let strings = strings.map(|(id, _)| *id);
+        let mut pools = Self { bytes, integers, metadata, pools: HashMap::new(), strings };
+        if let Some(strings) = strings {
+            pools.index(strings);
+        }
+        pools
+    }
+
+    /// Announces that entries of a class will be asked for; must come before the checkpoints.
+    pub fn index(&mut self, class: ClassId) {
+        if let Some(pool) = self.pool(class) {
+            pool.entries.get_or_insert_default();
+        }
+    }
+
+    fn pool(&mut self, class: ClassId) -> Option<&mut Pool> {
+        let Self { pools, metadata, integers, .. } = self;
+        if !pools.contains_key(&class) {
+            let layout = Layout::of(metadata, *integers, class, &[])?;
+            let described = metadata.class(class)?;
+            let is_text = |field: &&Field| {
+                !field.array
+                    && metadata.class(field.class).is_some_and(|class| class.name == STRING)
+            };
+            let text = described.fields.iter().find(is_text).and_then(|field| {
+                Layout::of(metadata, *integers, class, &[&field.name]).map(Layout::without_rest)
+            });
+            pools.insert(class, Pool { layout, entries: None, text });
+        }
+        pools.get_mut(&class)
+    }
+
+    /// Reads the pools of the checkpoint at an offset. The error is how far it got: what comes after cannot be found,
+    /// as only the layout of an entry says where the next one starts.
+    pub fn read_checkpoint(&mut self, at: usize) -> Result<(), usize> {
+        let mut scan = Scanner::new(self.bytes, self.integers, at);
+        self.read_pools(&mut scan).ok_or(scan.at)
+    }
+
+    fn read_pools(&mut self, scan: &mut Scanner<'a>) -> Option<()> {
+        let start = scan.at;
+        let size = scan.int()? as usize;
+        // Nothing may reach beyond the checkpoint.
+        let bytes = self.bytes.get(..start.checked_add(size)?)?;
+        *scan = Scanner::new(bytes, self.integers, scan.at);
+        // Type, start, duration, distance to the checkpoint before, what kind of checkpoint it is.
+        (scan.long()?, scan.long()?, scan.long()?, scan.long()?, scan.byte()?);
+        let mut unused = Slots::default();
+        for _ in 0..scan.int()? {
+            let class = scan.long()?;
+            let count = scan.int()?;
+            let pool = self.pool(class)?;
+            for _ in 0..count {
+                let id = scan.long()?;
+                if let Some(entries) = &mut pool.entries {
+                    entries.insert(id, scan.at);
+                }
+                pool.layout.read(scan, &mut unused)?;
+            }
+        }
+        Some(())
+    }
+
+    /// A scanner at an entry.
+    pub fn entry(&self, class: ClassId, id: u64) -> Option<Scanner<'a>> {
+        let at = *self.pools.get(&class)?.entries.as_ref()?.get(&id)?;
+        Some(self.scanner(at))
+    }
+
+    /// A scanner at an offset.
+    pub fn scanner(&self, at: usize) -> Scanner<'a> {
+        Scanner::new(self.bytes, self.integers, at)
+    }
+
+    /// A layout of this chunk that keeps the fields named.
+    pub fn layout(&self, class: ClassId, keep: &[&str]) -> Option<Layout> {
+        Layout::of(self.metadata, self.integers, class, keep)
+    }
+
+    /// Appends the text that a kept field holds; none when it has no text.
+    pub fn append_text(&self, field: &Field, kept: u64, out: &mut String) -> Option<()> {
+        let text = if field.pooled {
+            self.pooled_text(field.class, kept)?
+        } else {
+            self.scanner(usize::try_from(kept).ok()?).text()?
+        };
+        // A pooled text that is itself pooled ends there: files do not do that, and a circle would have no end.
+        let text = match text {
+            Text::Pooled(id) => self.pooled_text(self.strings?, id)?,
+            text => text,
+        };
+        match text {
+            Text::Null | Text::Pooled(_) => None,
+            text => {
+                text.append_to(out);
+                Some(())
+            }
+        }
+    }
+
+    fn pooled_text(&self, class: ClassId, id: u64) -> Option<Text<'a>> {
+        let pool = self.pools.get(&class)?;
+        let mut scan = self.entry(class, id)?;
+        if let Some(text) = &pool.text {
+            let mut kept = Slots::default();
+            text.read(&mut scan, &mut kept)?;
+            scan = self.scanner(usize::try_from(kept[0]).ok()?);
+        }
+        scan.text()
+    }
+
+    /// The text that a kept field holds; none when it has none.
+    pub fn text(&self, field: &Field, kept: u64) -> Option<String> {
+        let mut out = String::new();
+        self.append_text(field, kept, &mut out)?;
+        Some(out)
+    }
+}

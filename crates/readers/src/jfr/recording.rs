@@ -1,0 +1,260 @@
+//! What a recording adds up to: metrics, totals and what it says about itself, over all its chunks.
+
+use perfblame_cct::{Layer, Metric, MetricId, Profile, ProfileBuilder, ThreadId, Unit};
+use std::collections::BTreeMap;
+
+use super::events::{Meter, Use};
+use super::header::Header;
+use super::settings::{Execution, Settings};
+use super::stacks::Stack;
+
+/// A profile under construction.
+pub struct Recording {
+    pub builder: ProfileBuilder,
+    /// Where the chunk at hand starts in the file, for messages.
+    pub offset: u64,
+    /// Chunks that were read.
+    pub chunks: u64,
+    settings: Settings,
+    labels: BTreeMap<String, String>,
+    /// The metric that each meter fills, by its place in the list of meters, and what one sample of it adds.
+    metrics: [Option<(MetricId, i64)>; Meter::ALL.len()],
+    /// Which of the two ways to record allocations is called `allocated`.
+    allocations: Option<Meter>,
+    pid: Option<u64>,
+    started: Option<i64>,
+    duration: i64,
+    /// The chunk's start and the latest event in it: what an unfinished chunk has for a duration.
+    chunk: (i64, i64),
+    no_stack: Option<Placeholder>,
+    missing_stack: Option<Placeholder>,
+}
+
+type Placeholder = perfblame_cct::Cursor;
+
+/// One event with a stack.
+pub struct Moment {
+    pub meter: Meter,
+    /// Nanoseconds since 1970.
+    pub time: i64,
+    pub thread: Option<ThreadId>,
+    pub stack: Stack,
+    /// Samples, bytes or nanoseconds, as the meter has it.
+    pub number: i64,
+}
+
+impl Recording {
+    pub fn new(builder: ProfileBuilder) -> Self {
+        Self {
+            builder,
+            offset: 0,
+            chunks: 0,
+            settings: Settings::default(),
+            labels: BTreeMap::new(),
+            metrics: [None; Meter::ALL.len()],
+            allocations: None,
+            pid: None,
+            started: None,
+            duration: 0,
+            chunk: (0, 0),
+            no_stack: None,
+            missing_stack: None,
+        }
+    }
+
+    /// A new chunk starts.
+    pub fn begin_chunk(&mut self, header: &Header) {
+        self.end_chunk();
+        self.chunks += 1;
+        self.started = Some(self.started.map_or(header.start, |first| first.min(header.start)));
+        self.chunk = (header.start, header.start.saturating_add(header.duration.max(0)));
+    }
+
+    fn end_chunk(&mut self) {
+        let lasted = self.chunk.1.saturating_sub(self.chunk.0).max(0);
+        self.duration = self.duration.saturating_add(lasted);
+        self.chunk = (0, 0);
+    }
+
+    /// Process id of the virtual machine, once known.
+    pub fn pid(&self) -> Option<u64> {
+        self.pid
+    }
+
+    /// Settings follow that replace those known so far.
+    pub fn forget_settings(&mut self) {
+        self.settings = Settings::default();
+    }
+
+    /// A setting of the recording; `event` is the event it is for, when that is one we read.
+    pub fn setting(&mut self, event: Option<&str>, name: &str, value: &str) {
+        // 0 is how async-profiler writes its defaults.
+        if value.is_empty() || value == "0" {
+            return;
+        }
+        self.settings.set(name, value);
+        // As the JDK writes settings on its command line.
+        if let (Some(event), "period" | "threshold" | "throttle" | "interval") = (event, name) {
+            self.labels.insert(format!("{event}#{name}"), value.to_owned());
+        }
+    }
+
+    /// The recording's name, which async-profiler makes its own.
+    pub fn recorder(&mut self, name: &str) {
+        if name.starts_with("async-profiler") {
+            self.builder.info.producer = Some(name.to_owned());
+        }
+    }
+
+    /// The virtual machine and its program.
+    pub fn machine(&mut self, name: &str, version: &str, arguments: &str, pid: u64) {
+        self.pid = (pid != 0).then_some(pid).or(self.pid);
+        if !arguments.is_empty() {
+            self.builder.info.command = Some(arguments.to_owned());
+        }
+        // The version of HotSpot is a sentence that begins with its name.
+        let machine =
+            if version.contains(name) { version.to_owned() } else { format!("{name} {version}") };
+        let machine = machine.trim();
+        if !machine.is_empty() {
+            self.labels.insert("jvm".to_owned(), machine.to_owned());
+        }
+    }
+
+    /// A message of async-profiler.
+    pub fn log(&mut self, level: &str, message: String) {
+        if matches!(level, "WARN" | "ERROR") {
+            self.builder.warn("profiler-log", || format!("the profiler said: {message}"));
+        }
+    }
+
+    /// The CPU-time sampler could not keep up.
+    pub fn lost_samples(&mut self, count: u64) {
+        self.builder.warn_many("lost-samples", u64::from(count as u32), || {
+            "the CPU-time sampler of the virtual machine lost samples".to_owned()
+        });
+    }
+
+    /// Buffers were dropped.
+    pub fn lost_data(&mut self, bytes: u64) {
+        self.builder.warn_many("lost-bytes", bytes, || {
+            "the recording lost bytes of events, as its buffers were full".to_owned()
+        });
+    }
+
+    /// Makes the metrics of the events to come, the most telling first.
+    pub fn announce(&mut self, uses: impl Iterator<Item = Use>) {
+        let mut coming = [false; Meter::ALL.len()];
+        for purpose in uses {
+            if let Use::Sample(meter, _) = purpose {
+                coming[meter as usize] = true;
+            }
+        }
+        for meter in Meter::ALL {
+            if coming[meter as usize] {
+                let metric = self.metric(meter);
+                self.metrics[meter as usize] = Some(metric);
+            }
+        }
+    }
+
+    /// The metric that a meter fills under the settings of the chunk, and what its numbers are to be multiplied with.
+    fn metric(&mut self, meter: Meter) -> (MetricId, i64) {
+        let nanos = |name: &str| Metric::exact(name, Unit::Nanoseconds);
+        let (metric, each) = match meter {
+            Meter::Execution => match self.settings.execution() {
+                Execution::Samples => (Metric::sampled("samples", Unit::Count), 1),
+                Execution::Cpu(each) => (time_sampled("cpu", each), each),
+                Execution::Wall(each) => (time_sampled("wall", each), each),
+                Execution::Event(name, Some(each)) => {
+                    (Metric::sampled(&name, Unit::Count).with_period(each), each)
+                }
+                Execution::Event(name, None) => (Metric::sampled(&name, Unit::Count), 1),
+            },
+            Meter::CpuTime => (Metric::sampled("cpu", Unit::Nanoseconds), 1),
+            Meter::Wall => {
+                let each = self.settings.wall_interval();
+                (time_sampled("wall", each), each)
+            }
+            Meter::Native => (Metric::sampled("native", Unit::Count), 1),
+            Meter::Allocated | Meter::AllocatedBuffers => {
+                let first = *self.allocations.get_or_insert(meter);
+                let name = match meter {
+                    _ if meter == first => "allocated",
+                    Meter::Allocated => "allocated (sampled)",
+                    _ => "allocated (buffers)",
+                };
+                (Metric::sampled(name, Unit::Bytes), 1)
+            }
+            Meter::Live => (Metric::sampled("live", Unit::Bytes), 1),
+            Meter::Malloc => (Metric::sampled("malloc", Unit::Bytes), 1),
+            Meter::Frees => (Metric::sampled("frees", Unit::Count), 1),
+            Meter::Blocked => (nanos("blocked"), 1),
+            // async-profiler records parks on locks only: there, a parked thread is a blocked one.
+            Meter::Waited if self.settings.is_async_profiler() => (nanos("blocked"), 1),
+            Meter::Waited => (nanos("waited"), 1),
+            Meter::InputOutput => (nanos("io"), 1),
+        };
+        (self.builder.metric(metric), each)
+    }
+
+    /// An event with a stack.
+    pub fn sample(&mut self, moment: Moment) {
+        let Some((metric, each)) = self.metrics[moment.meter as usize] else { return };
+        let Self { builder, no_stack, missing_stack, .. } = self;
+        let at = match moment.stack {
+            Stack::At(at) => at,
+            Stack::None => placeholder(builder, no_stack, "(no stack)"),
+            Stack::Missing => {
+                builder.warn("missing-stacks", || {
+                    "events whose stack is in no constant pool are kept under (missing stack)"
+                        .to_owned()
+                });
+                placeholder(builder, missing_stack, "(missing stack)")
+            }
+        };
+        let value = moment.number.saturating_mul(each);
+        builder.add(at, moment.thread, metric, value);
+        builder.time_sample(moment.time, at, moment.thread, metric, value);
+        match moment.meter {
+            // Every such event was seen: none is a sample.
+            Meter::Blocked | Meter::Waited | Meter::InputOutput => {}
+            Meter::Wall => builder.count_samples(moment.number.unsigned_abs()),
+            _ => builder.count_samples(1),
+        }
+        self.chunk.1 = self.chunk.1.max(moment.time);
+    }
+
+    /// The profile.
+    pub fn finish(mut self) -> Profile {
+        self.end_chunk();
+        let Self { mut builder, settings, mut labels, .. } = self;
+        let info = &mut builder.info;
+        if info.producer.is_none() {
+            let version = settings.version;
+            info.producer = version.map(|version| format!("async-profiler {version}"));
+        }
+        if info.producer.is_none() {
+            info.producer = labels.remove("jvm");
+        }
+        info.started = self.started;
+        info.duration = Some(self.duration);
+        info.labels = labels.into_iter().collect();
+        builder.finish()
+    }
+}
+
+fn time_sampled(name: &str, each: i64) -> Metric {
+    Metric::sampled(name, Unit::Nanoseconds).with_period(each)
+}
+
+fn placeholder(
+    builder: &mut ProfileBuilder,
+    known: &mut Option<Placeholder>,
+    name: &str,
+) -> Placeholder {
+    *known.get_or_insert_with(|| {
+        let frame = builder.named_frame(name, Layer::Runtime);
+        builder.root(frame)
+    })
+}
