@@ -5,6 +5,7 @@ use perfblame_cct::{Grain, Profile, Times};
 use crate::error::ReadError;
 use crate::folded;
 use crate::input::Input;
+use crate::perf_data;
 
 /// What a reader is asked for.
 #[derive(Clone, Copy, Debug, Default)]
@@ -28,12 +29,20 @@ pub struct Format {
 }
 
 /// Every format, those with the surest signature first.
-pub const FORMATS: &[Format] = &[Format {
-    name: "folded",
-    producers: "FlameGraph, inferno, py-spy, rbspy, async-profiler, bpftrace, DTrace scripts",
-    sniff: folded::sniff,
-    read: folded::read,
-}];
+pub const FORMATS: &[Format] = &[
+    Format {
+        name: "perf.data",
+        producers: "Linux perf record",
+        sniff: perf_data::sniff,
+        read: perf_data::read,
+    },
+    Format {
+        name: "folded",
+        producers: "FlameGraph, inferno, py-spy, rbspy, async-profiler, bpftrace, DTrace scripts",
+        sniff: folded::sniff,
+        read: folded::read,
+    },
+];
 
 /// The format that claims an input.
 pub fn detect(input: &Input) -> Option<&'static Format> {

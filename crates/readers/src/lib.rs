@@ -8,6 +8,7 @@ mod folded;
 mod format;
 mod input;
 pub mod native;
+mod perf_data;
 
 use perfblame_cct::Profile;
 
