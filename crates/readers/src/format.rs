@@ -11,6 +11,7 @@ use crate::folded;
 use crate::input::Input;
 use crate::jfr;
 use crate::otlp;
+use crate::perf_data;
 use crate::perf_script;
 use crate::perfblame_file;
 use crate::pprof;
@@ -42,6 +43,7 @@ pub struct Format {
 pub const FORMATS: &[Format] = &[
     perfblame_file::FORMAT,
     jfr::FORMAT,
+    perf_data::FORMAT,
     callgrind::FORMAT,
     otlp::FORMAT,
     pprof::FORMAT,

@@ -1,7 +1,24 @@
 //! Native code: what readers of different formats know alike about binaries, their symbols and whose code they are.
 
+mod binary;
+mod bytes;
 mod component;
 mod demangle;
+mod dwarf;
+mod elf;
+mod jit;
+mod kernel;
+mod locate;
+mod ranges;
+mod symbols;
 
 pub use component::layer_of;
 pub use demangle::{demangle, signature};
+
+pub(crate) use binary::{Binary, UnwindSections};
+pub use bytes::ByteOrder;
+pub(crate) use bytes::{Bytes, until_zero};
+pub(crate) use elf::Elf;
+pub(crate) use jit::{JitCode, JitDump, JitFunction};
+pub(crate) use kernel::{KernelSymbols, running_build_id, running_release, running_vdso};
+pub(crate) use locate::{debug_file_of, in_perf_cache, same_build};

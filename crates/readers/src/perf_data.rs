@@ -1,0 +1,98 @@
+//! `perf.data`, the recordings of Linux perf, read without perf.
+//!
+//! Our own walk over the records: the crates that read this format believe the sizes a damaged file claims. Records are
+//! taken one by one in the order of time, stacks that were recorded as memory are walked with the unwind tables of the
+//! binaries, and each distinct address is named once. What is not on this machine, or not what was recorded, is named
+//! by object and offset.
+
+mod attr;
+mod frames;
+mod header;
+mod process;
+mod rounds;
+mod sample;
+mod session;
+mod stream;
+mod tracepoint;
+mod unwind;
+
+use std::io::{Read, Seek, SeekFrom};
+use std::path::Path;
+
+use perfblame_cct::Profile;
+
+use crate::error::ReadError;
+use crate::format::{Format, ReadOptions};
+use crate::input::Input;
+use crate::native::ByteOrder;
+use frames::Origin;
+use header::{Recording, Shape, opening, read_file_header};
+use session::Session;
+use stream::{Damage, Records};
+
+/// This format's row in the table.
+pub const FORMAT: Format =
+    Format { name: "perf.data", producers: "Linux perf record", sniff, read };
+
+/// True for the magic of either version, in either byte order.
+pub fn sniff(input: &Input) -> bool {
+    opening(input.head()).is_some()
+}
+
+/// Reads a recording.
+pub fn read(input: Input, options: &ReadOptions) -> Result<Profile, ReadError> {
+    let Some(opening) = opening(input.head()) else {
+        return Err(ReadError::malformed(0, "no perf.data magic"));
+    };
+    let mut origin = origin_of(input.path());
+    match opening.shape {
+        Shape::Pipe => {
+            /// Magic and size of the header.
+            const HEADER: u64 = 16;
+            let mut stream = input.into_stream()?;
+            std::io::copy(&mut stream.by_ref().take(HEADER), &mut std::io::sink())?;
+            let session = Session::new(opening.order, Recording::default(), origin, options);
+            Ok(read_records(stream, opening.order, HEADER, session))
+        }
+        Shape::File => {
+            let mut file = input.into_seekable()?;
+            let (recording, data) = read_file_header(&mut *file, opening.order)?;
+            origin.release.clone_from(&recording.release);
+            let end = file.seek(SeekFrom::End(0))?;
+            file.seek(SeekFrom::Start(data.offset))?;
+            let there = end.saturating_sub(data.offset);
+            let session = Session::new(opening.order, recording, origin, options);
+            let size = data.size.unwrap_or(there);
+            let mut profile = read_records(file.take(size), opening.order, data.offset, session);
+            let cut = match data.size {
+                None => Some(
+                    "perf was stopped before it could finish the file; names and build ids are missing",
+                ),
+                Some(size) if size > there => Some("the file is cut off; what is there was read"),
+                Some(_) => None,
+            };
+            if let Some(message) = cut
+                && !profile.warnings.iter().any(|warning| warning.code == "truncated")
+            {
+                let (code, message) = ("truncated".to_owned(), message.to_owned());
+                profile.warnings.push(perfblame_cct::Warning { code, message, count: 1 });
+            }
+            Ok(profile)
+        }
+    }
+}
+
+fn read_records(input: impl Read, order: ByteOrder, offset: u64, mut session: Session) -> Profile {
+    let mut records = Records::new(input, order, offset);
+    while let Some(record) = records.next() {
+        session.take(record);
+    }
+    let damage: Damage = records.damage;
+    session.finish(damage)
+}
+
+fn origin_of(path: Option<&Path>) -> Origin {
+    let written = path.and_then(|path| std::fs::metadata(path).ok()?.modified().ok());
+    let folder = path.and_then(Path::parent).map(Path::to_owned);
+    Origin { release: None, written, folder }
+}

@@ -1,0 +1,152 @@
+//! Processes as the records tell of them: what is mapped where, which threads run under which name.
+
+use std::path::Path;
+
+use hashbrown::HashMap;
+use perfblame_cct::ThreadId;
+
+use super::frames::FrameRange;
+use super::unwind::Unwinder;
+use crate::native::{JitCode, JitDump};
+
+/// A row of the table of mapped files.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct ModuleId(pub u32);
+
+/// A stretch of memory that holds a file's code.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Mapping {
+    pub start: u64,
+    pub end: u64,
+    /// Offset in the file of the first byte.
+    pub offset: u64,
+    pub module: ModuleId,
+}
+
+/// What is mapped in one process.
+#[derive(Default)]
+pub struct Process {
+    pub pid: u32,
+    mappings: Vec<Mapping>,
+    /// Frames of the addresses seen since the mappings last changed.
+    pub seen: HashMap<u64, FrameRange>,
+    /// How to walk its stacks; none until asked for, and again when the mappings change.
+    pub unwinder: Option<Unwinder>,
+    pub jit: JitState,
+}
+
+/// What is known of code made at run time.
+#[derive(Default)]
+pub struct JitState {
+    pub code: JitCode,
+    pub dumps: Vec<JitDump>,
+    pub map_looked_for: bool,
+}
+
+impl Process {
+    /// A process of which nothing is known yet.
+    pub fn new(pid: u32) -> Self {
+        Self { pid, ..Self::default() }
+    }
+
+    /// A process that starts as a copy of another.
+    pub fn forked(&self, pid: u32) -> Self {
+        Self { pid, mappings: self.mappings.clone(), ..Self::default() }
+    }
+
+    /// All mappings, by address.
+    pub fn mappings(&self) -> &[Mapping] {
+        &self.mappings
+    }
+
+    /// Adds a mapping in place of what it overlaps.
+    pub fn map(&mut self, new: Mapping) {
+        if new.end <= new.start {
+            return;
+        }
+        let first = self.mappings.partition_point(|old| old.end <= new.start);
+        let last = self.mappings.partition_point(|old| old.start < new.end).max(first);
+        let mut pieces = Vec::with_capacity(3);
+        let covered = self.mappings.get(first..last).unwrap_or_default();
+        if let Some(before) = covered.first().filter(|old| old.start < new.start) {
+            pieces.push(Mapping { end: new.start, ..*before });
+        }
+        pieces.push(new);
+        if let Some(after) = covered.last().filter(|old| old.end > new.end) {
+            let offset = after.offset.wrapping_add(new.end - after.start);
+            pieces.push(Mapping { start: new.end, offset, ..*after });
+        }
+        self.mappings.splice(first..last, pieces);
+        self.forget();
+    }
+
+    /// Another program takes the process over.
+    pub fn exec(&mut self) {
+        self.mappings.clear();
+        self.jit = JitState::default();
+        self.forget();
+    }
+
+    fn forget(&mut self) {
+        self.seen.clear();
+        self.unwinder = None;
+    }
+
+    /// The mapping that holds an address.
+    pub fn find(&self, address: u64) -> Option<Mapping> {
+        let after = self.mappings.partition_point(|mapping| mapping.start <= address);
+        let mapping = self.mappings.get(after.checked_sub(1)?)?;
+        (address < mapping.end).then_some(*mapping)
+    }
+
+    /// Reads a log of code made at run time that the process has announced by mapping it.
+    pub fn add_jit_dump(&mut self, path: &str) {
+        if let Some(dump) = std::fs::read(Path::new(path)).ok().and_then(JitDump::parse) {
+            self.jit.dumps.push(dump);
+        }
+    }
+}
+
+/// A thread and the name it has now.
+#[derive(Clone, Debug, Default)]
+pub struct ThreadState {
+    pub pid: u32,
+    pub name: Option<String>,
+    /// The row it has under this name.
+    pub row: Option<ThreadId>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mapping_takes_the_place_of_what_it_overlaps() {
+        let mut process = Process::new(1);
+        let mapping =
+            |start, end, module| Mapping { start, end, offset: start, module: ModuleId(module) };
+        process.map(mapping(100, 200, 1));
+        process.map(mapping(200, 300, 2));
+        process.map(mapping(150, 250, 3));
+        process.map(mapping(10, 20, 4));
+        process.map(mapping(160, 170, 5));
+        process.map(mapping(5, 5, 6));
+        let rows: Vec<_> =
+            process.mappings().iter().map(|m| (m.start, m.end, m.offset, m.module.0)).collect();
+        assert_eq!(
+            rows,
+            [
+                (10, 20, 10, 4),
+                (100, 150, 100, 1),
+                (150, 160, 150, 3),
+                (160, 170, 160, 5),
+                (170, 250, 170, 3),
+                (250, 300, 250, 2),
+            ]
+        );
+        assert_eq!(process.find(169).map(|m| m.module.0), Some(5));
+        assert_eq!(process.find(99), None);
+        process.map(mapping(0, 1000, 7));
+        assert_eq!(process.mappings().len(), 1);
+    }
+}

@@ -1,0 +1,115 @@
+//! Records in the order of their times.
+//!
+//! Each processor writes its own buffer, and perf empties them in rounds: what a round brings can only be older than
+//! what the round *before* the last brought. So two rounds are held, and never more than a bound.
+
+use super::stream::Record;
+
+/// What is held at most; beyond it the older half is let go, in order as far as known.
+const LARGEST: usize = 256 << 20;
+
+/// Records waiting for their turn.
+#[derive(Debug, Default)]
+pub struct Rounds {
+    bytes: Vec<u8>,
+    spare: Vec<u8>,
+    waiting: Vec<Waiting>,
+    latest: u64,
+    /// The latest time of the round before.
+    safe: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Waiting {
+    time: u64,
+    kind: u32,
+    misc: u16,
+    start: usize,
+    end: usize,
+}
+
+impl Rounds {
+    /// Holds a record; true when there are too many and [`Rounds::overflow`] is due.
+    pub fn push(&mut self, time: u64, record: Record<'_>) -> bool {
+        let start = self.bytes.len();
+        self.bytes.extend_from_slice(record.body);
+        let end = self.bytes.len();
+        self.waiting.push(Waiting { time, kind: record.kind, misc: record.misc, start, end });
+        self.latest = self.latest.max(time);
+        end > LARGEST
+    }
+
+    /// A round has ended: what nothing to come can precede is handed out.
+    pub fn finish_round(&mut self, take: impl FnMut(u64, Record<'_>)) {
+        let safe = self.safe;
+        self.safe = self.latest;
+        self.release(safe, take);
+    }
+
+    /// Hands out the older half.
+    pub fn overflow(&mut self, take: impl FnMut(u64, Record<'_>)) {
+        let mut times: Vec<u64> = self.waiting.iter().map(|waiting| waiting.time).collect();
+        let middle = times.len() / 2;
+        let limit = *times.select_nth_unstable(middle).1;
+        self.release(limit, take);
+    }
+
+    /// Hands out everything.
+    pub fn finish(&mut self, take: impl FnMut(u64, Record<'_>)) {
+        self.release(u64::MAX, take);
+    }
+
+    fn release(&mut self, limit: u64, mut take: impl FnMut(u64, Record<'_>)) {
+        // Records of one time keep the order of the file.
+        self.waiting.sort_by_key(|waiting| waiting.time);
+        let due = self.waiting.partition_point(|waiting| waiting.time <= limit);
+        for Waiting { time, kind, misc, start, end } in self.waiting.drain(..due) {
+            let body = self.bytes.get(start..end).unwrap_or_default();
+            take(time, Record { kind, misc, body, payload: &[] });
+        }
+        self.spare.clear();
+        for waiting in &mut self.waiting {
+            let start = self.spare.len();
+            let body = self.bytes.get(waiting.start..waiting.end).unwrap_or_default();
+            self.spare.extend_from_slice(body);
+            (waiting.start, waiting.end) = (start, self.spare.len());
+        }
+        std::mem::swap(&mut self.bytes, &mut self.spare);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_round_may_overlap_the_one_before_it() {
+        let mut rounds = Rounds::default();
+        let mut out = Vec::new();
+        let record = |kind| Record { kind, misc: 0, body: &[], payload: &[] };
+        for (round, times) in [[10, 30, 20], [25, 50, 40], [45, 70, 60]].iter().enumerate() {
+            for time in times {
+                assert!(!rounds.push(*time, record(round as u32)));
+            }
+            rounds.finish_round(|time, record| out.push((time, record.kind)));
+        }
+        assert_eq!(out, [(10, 0), (20, 0), (25, 1), (30, 0), (40, 1), (45, 2), (50, 1)]);
+        rounds.finish(|time, record| out.push((time, record.kind)));
+        assert_eq!(out.len(), 9);
+        assert!(out.is_sorted_by_key(|row| row.0));
+    }
+
+    #[test]
+    fn bodies_stay_with_their_records() {
+        let mut rounds = Rounds::default();
+        let mut out = Vec::new();
+        for time in [5u8, 3, 9, 1, 7] {
+            let body = [time; 3];
+            rounds.push(time.into(), Record { kind: 0, misc: 0, body: &body, payload: &[] });
+        }
+        rounds.overflow(|_, record| out.push(record.body[2]));
+        assert_eq!(out, [1, 3, 5]);
+        rounds.finish(|_, record| out.push(record.body[0]));
+        assert_eq!(out, [1, 3, 5, 7, 9]);
+    }
+}

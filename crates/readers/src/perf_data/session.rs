@@ -1,0 +1,760 @@
+//! A recording as it goes by: records in, a profile out.
+
+use hashbrown::HashMap;
+use perfblame_cct::{
+    FrameId, Measure, Metric, MetricId, Profile, ProfileBuilder, Thread, ThreadId, Unit,
+};
+
+use super::attr::{Attr, Event, part};
+use super::frames::{Address, FrameTable, Origin};
+use super::header::Recording;
+use super::process::{Mapping, Process, ThreadState};
+use super::rounds::Rounds;
+use super::sample::{Sample, id_position, time_of};
+use super::stream::{Damage, Record, Unpacker, kind};
+use super::unwind::{Ending, Machine, UnwindCache};
+use crate::format::ReadOptions;
+use crate::native::{ByteOrder, Bytes, JitFunction, until_zero};
+
+const KERNEL_PID: u32 = u32::MAX;
+
+const MISC_MODE: u16 = 7;
+const MODE_KERNEL: u16 = 1;
+const MODE_GUEST_KERNEL: u16 = 4;
+const MODE_GUEST_USER: u16 = 5;
+const MISC_MMAP_DATA: u16 = 1 << 13;
+const MISC_COMM_EXEC: u16 = 1 << 13;
+const MISC_MMAP_BUILD_ID: u16 = 1 << 14;
+
+const RECORD_KSYMBOL: u32 = 17;
+
+const BRANCH_CALL_STACK: u64 = 1 << 11;
+const CLOCK_MONOTONIC: i32 = 1;
+
+/// Marks between the addresses of a chain, `PERF_CONTEXT_*`.
+mod context {
+    pub const FIRST: u64 = -4095i64 as u64;
+    pub const KERNEL: u64 = -128i64 as u64;
+    pub const USER: u64 = -512i64 as u64;
+    pub const USER_DEFERRED: u64 = -640i64 as u64;
+    pub const HYPERVISOR: u64 = -32i64 as u64;
+}
+
+/// The longest chain the kernel records unless told otherwise.
+const DEFAULT_MAX_STACK: u16 = 127;
+
+/// Whose addresses are looked up.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Space {
+    Kernel,
+    User,
+    /// A virtual machine or its host: nothing here knows its mappings.
+    Foreign,
+}
+
+/// Everything that is known so far.
+pub struct Session {
+    rounds: Rounds,
+    unpacker: Unpacker,
+    core: Core,
+}
+
+struct Core {
+    order: ByteOrder,
+    recording: Recording,
+    builder: ProfileBuilder,
+    frames: FrameTable,
+    processes: HashMap<u32, Process>,
+    kernel: Process,
+    threads: HashMap<u32, ThreadState>,
+    metrics: Vec<EventMetric>,
+    samples: Option<MetricId>,
+    event_of_id: HashMap<u64, usize>,
+    /// Values of counter groups at their last sample.
+    last_values: HashMap<u64, u64>,
+    machine: Option<Machine>,
+    unwind_cache: UnwindCache,
+    addresses: Vec<u64>,
+    stack: Vec<FrameId>,
+    span: Option<(u64, u64)>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct EventMetric {
+    metric: MetricId,
+    /// What a sample stands for that does not say so itself.
+    fixed_period: u64,
+}
+
+impl Session {
+    /// Starts with what a file's header says, or with nothing.
+    pub fn new(
+        order: ByteOrder,
+        recording: Recording,
+        origin: Origin,
+        options: &ReadOptions,
+    ) -> Self {
+        let mut core = Core {
+            order,
+            builder: ProfileBuilder::new(options.grain, options.times),
+            frames: FrameTable::new(origin),
+            processes: HashMap::new(),
+            kernel: Process::new(KERNEL_PID),
+            threads: HashMap::new(),
+            metrics: Vec::new(),
+            samples: None,
+            event_of_id: HashMap::new(),
+            last_values: HashMap::new(),
+            machine: None,
+            unwind_cache: UnwindCache::default(),
+            addresses: Vec::new(),
+            stack: Vec::new(),
+            span: None,
+            recording,
+        };
+        core.learn_events();
+        Self { rounds: Rounds::default(), unpacker: Unpacker::new(order), core }
+    }
+
+    /// Takes the next record of the input.
+    pub fn take(&mut self, record: Record<'_>) {
+        let Self { rounds, unpacker, core } = self;
+        match record.kind {
+            kind::COMPRESSED => {
+                unpacker.unpack(record.body, |record| take_plain(rounds, core, record));
+            }
+            kind::COMPRESSED2 => {
+                // The size comes first, as the record is padded.
+                let mut fields = Bytes::new(record.body, core.order);
+                let packed = fields.u64().and_then(|size| fields.take_u64(size));
+                match packed {
+                    Some(packed) => {
+                        unpacker.unpack(packed, |record| take_plain(rounds, core, record))
+                    }
+                    None => core.damaged(),
+                }
+            }
+            _ => take_plain(rounds, core, record),
+        }
+    }
+
+    /// Ends the recording.
+    pub fn finish(mut self, damage: Damage) -> Profile {
+        let core = &mut self.core;
+        self.rounds.finish(|_, record| core.handle(record));
+        let unpacked = self.unpacker.damaged + u64::from(self.unpacker.left_over() > 0);
+        if unpacked > 0 {
+            core.builder.warn_many("damaged-compression", unpacked, || {
+                "compressed pieces could not be unpacked; the records in them are missing"
+                    .to_owned()
+            });
+        }
+        if damage.gaps > 0 {
+            core.builder.warn_many("damaged-records", damage.gaps, || {
+                format!(
+                    "no record could be made out at byte {}; {} bytes were passed over",
+                    damage.first_gap.unwrap_or(0),
+                    damage.skipped
+                )
+            });
+        }
+        if damage.cut {
+            core.builder.warn("truncated", || {
+                "the file ends inside a record; what came before it was read".to_owned()
+            });
+        }
+        if core.recording.damaged > 0 {
+            core.builder.warn_many("damaged-header", core.recording.damaged, || {
+                "parts of the header make no sense and were left out".to_owned()
+            });
+        }
+        core.describe();
+        self.core.builder.finish()
+    }
+}
+
+/// Takes a record that is not packed: at once, or when its time has come.
+fn take_plain(rounds: &mut Rounds, core: &mut Core, record: Record<'_>) {
+    match record.kind {
+        kind::FINISHED_ROUND => rounds.finish_round(|_, record| core.handle(record)),
+        1..=kind::LAST_OF_KERNEL => match core.time_of(record) {
+            Some(time) if time != 0 && time != u64::MAX => {
+                if rounds.push(time, record) {
+                    rounds.overflow(|_, record| core.handle(record));
+                }
+            }
+            _ => core.handle(record),
+        },
+        _ => core.take_header_record(record),
+    }
+}
+
+impl Core {
+    fn damaged(&mut self) {
+        self.builder.warn("damaged-records", || {
+            "records are shorter than what they claim to hold and were left out".to_owned()
+        });
+    }
+
+    /// Indexes the events that have become known.
+    fn learn_events(&mut self) {
+        self.event_of_id.clear();
+        for (row, event) in self.recording.events.iter().enumerate() {
+            for id in &event.ids {
+                self.event_of_id.insert(*id, row);
+            }
+        }
+        if let Some(arch) = &self.recording.arch {
+            self.machine = Machine::named(arch);
+        }
+        if let Some(release) = self.recording.release.clone() {
+            self.frames.set_release(&release);
+        }
+    }
+
+    fn event(&self, row: usize) -> Option<&Event> {
+        self.recording.events.get(row)
+    }
+
+    /// The event that wrote a record.
+    fn event_of(&self, record: Record<'_>) -> usize {
+        let Some(first) = self.event(0) else { return 0 };
+        if self.recording.events.len() == 1 {
+            return 0;
+        }
+        let sample_type = first.attr.sample_type;
+        let id = if record.kind == kind::SAMPLE {
+            id_position(sample_type)
+                .and_then(|at| Bytes::new(record.body.get(at * 8..)?, self.order).u64())
+        } else {
+            // From the end: identifier, processor, stream, id.
+            let behind = if sample_type & part::IDENTIFIER != 0 {
+                Some(8)
+            } else if sample_type & part::ID != 0 {
+                let parts = [part::ID, part::STREAM_ID, part::CPU];
+                Some(parts.iter().filter(|part| sample_type & **part != 0).count() * 8)
+            } else {
+                None
+            };
+            behind.and_then(|behind| {
+                let at = record.body.len().checked_sub(behind)?;
+                Bytes::new(record.body.get(at..)?, self.order).u64()
+            })
+        };
+        id.and_then(|id| self.event_of_id.get(&id).copied()).unwrap_or(0)
+    }
+
+    fn time_of(&self, record: Record<'_>) -> Option<u64> {
+        let event = self.event(self.event_of(record))?;
+        time_of(record.kind == kind::SAMPLE, record.body, &event.attr, self.order)
+    }
+
+    /// Takes a record of perf's own.
+    fn take_header_record(&mut self, record: Record<'_>) {
+        let mut fields = Bytes::new(record.body, self.order);
+        let fine = match record.kind {
+            kind::HEADER_ATTR => {
+                let fine = self.recording.take_attr(record.body, self.order);
+                self.learn_events();
+                fine
+            }
+            kind::HEADER_EVENT_TYPE => (|| {
+                let id = fields.u64()?;
+                let name = String::from_utf8_lossy(until_zero(fields.rest())).into_owned();
+                self.recording.event_types.push((id, name));
+                Some(())
+            })(),
+            kind::HEADER_TRACING_DATA => {
+                self.recording.take_tracing_data(record.payload);
+                Some(())
+            }
+            kind::HEADER_BUILD_ID => self.recording.take_build_id(record.misc, fields),
+            kind::HEADER_FEATURE => (|| {
+                let number = fields.u64()?;
+                self.recording.take_feature(number, fields.rest(), self.order);
+                self.learn_events();
+                Some(())
+            })(),
+            kind::EVENT_UPDATE => (|| {
+                /// The kind of update that brings a name.
+                const NAME: u64 = 2;
+                let (what, id) = (fields.u64()?, fields.u64()?);
+                let event = *self.event_of_id.get(&id)?;
+                if what == NAME {
+                    let name = String::from_utf8_lossy(until_zero(fields.rest())).into_owned();
+                    self.recording.events.get_mut(event)?.name = Some(name);
+                }
+                Some(())
+            })(),
+            kind::AUXTRACE => {
+                self.builder.warn("hardware-trace", || {
+                    "traces of the processor (Intel PT, ARM SPE) are not decoded; `perf script --itrace` \
+                     does that"
+                        .to_owned()
+                });
+                Some(())
+            }
+            _ => Some(()),
+        };
+        if fine.is_none() {
+            self.recording.damaged += 1;
+        }
+    }
+
+    /// Takes a record of the kernel's, in the order of time.
+    fn handle(&mut self, record: Record<'_>) {
+        let fields = Bytes::new(record.body, self.order);
+        let fine = match record.kind {
+            kind::SAMPLE => self.sample(record),
+            kind::MMAP => self.mmap(record, fields),
+            kind::MMAP2 => self.mmap2(record, fields),
+            kind::COMM => self.comm(record, fields),
+            kind::FORK => self.fork(fields),
+            kind::EXIT => self.exit(fields),
+            kind::LOST => self.lost(fields, 8),
+            kind::LOST_SAMPLES => self.lost(fields, 0),
+            kind::THROTTLE => {
+                self.builder.warn("throttled", || {
+                    "the kernel held sampling back as it took too much time; rates are uneven"
+                        .to_owned()
+                });
+                Some(())
+            }
+            RECORD_KSYMBOL => self.kernel_symbol(fields),
+            _ => Some(()),
+        };
+        if fine.is_none() {
+            self.damaged();
+        }
+    }
+
+    fn lost(&mut self, mut fields: Bytes<'_>, skip: usize) -> Option<()> {
+        fields.skip(skip)?;
+        let lost = fields.u64()?;
+        // Records of eBPF writers and old kernels can be zero; a count beyond reason is damage.
+        if lost > 1 << 48 {
+            return None;
+        }
+        if lost > 0 {
+            self.builder.warn_many("lost-samples", lost, || {
+                "the recorder could not keep up and lost events; record with a larger buffer \
+                 (`perf record -m`) or a lower rate"
+                    .to_owned()
+            });
+        }
+        Some(())
+    }
+
+    fn kernel_symbol(&mut self, mut fields: Bytes<'_>) -> Option<()> {
+        const UNREGISTERED: u16 = 1;
+        let start = fields.u64()?;
+        let size = fields.u32()?;
+        fields.u16()?;
+        let flags = fields.u16()?;
+        let name = String::from_utf8_lossy(fields.text()).into_owned();
+        if flags & UNREGISTERED == 0 {
+            let end = start.saturating_add(size.into());
+            let function = JitFunction { start, end, name, lines: Vec::new(), file: None };
+            self.frames.kernel_jit.insert(function);
+            self.kernel.seen.clear();
+        }
+        Some(())
+    }
+
+    fn mmap(&mut self, record: Record<'_>, mut fields: Bytes<'_>) -> Option<()> {
+        let (pid, _tid) = (fields.u32()?, fields.u32()?);
+        let (start, length, offset) = (fields.u64()?, fields.u64()?, fields.u64()?);
+        let name = self.file_name(fields);
+        if record.misc & MISC_MMAP_DATA == 0 {
+            self.map(record, pid, (start, length, offset), name, None);
+        }
+        Some(())
+    }
+
+    fn mmap2(&mut self, record: Record<'_>, mut fields: Bytes<'_>) -> Option<()> {
+        const EXECUTABLE: u32 = 4;
+        let (pid, _tid) = (fields.u32()?, fields.u32()?);
+        let (start, length, offset) = (fields.u64()?, fields.u64()?, fields.u64()?);
+        let identity = fields.take(24)?;
+        let protection = fields.u32()?;
+        fields.u32()?;
+        let name = self.file_name(fields);
+        let build_id = if record.misc & MISC_MMAP_BUILD_ID != 0 {
+            let size = usize::from(*identity.first()?).min(20);
+            identity.get(4..4 + size)
+        } else {
+            None
+        };
+        let data =
+            record.misc & MISC_MMAP_DATA != 0 || (protection != 0 && protection & EXECUTABLE == 0);
+        if !data {
+            self.map(record, pid, (start, length, offset), name, build_id);
+        }
+        Some(())
+    }
+
+    /// The name at the front; the end of the record says when it was written.
+    fn file_name<'a>(&self, fields: Bytes<'a>) -> &'a [u8] {
+        until_zero(fields.rest())
+    }
+
+    fn map(
+        &mut self,
+        record: Record<'_>,
+        pid: u32,
+        (start, length, offset): (u64, u64, u64),
+        name: &[u8],
+        build_id: Option<&[u8]>,
+    ) {
+        let mode = record.misc & MISC_MODE;
+        let in_kernel = pid == KERNEL_PID || mode == MODE_KERNEL;
+        if matches!(mode, MODE_GUEST_KERNEL | MODE_GUEST_USER) {
+            return;
+        }
+        let listed = || {
+            let ids = &self.recording.build_ids;
+            // The kernel's image is mapped under the name of its first symbol.
+            let short = name.strip_suffix(b"_text").or_else(|| name.strip_suffix(b"_stext"));
+            ids.get(name).or_else(|| ids.get(short?)).map(Vec::as_slice)
+        };
+        let build_id = build_id.or_else(listed);
+        if in_kernel && (name.starts_with(b"[kernel") || name.starts_with(b"[guest.kernel")) {
+            self.frames.set_kernel_text(if offset >> 63 == 1 { offset } else { start });
+        }
+        let module = self.frames.module(&mut self.builder, name, build_id, in_kernel);
+        let mapping = Mapping { start, end: start.saturating_add(length), offset, module };
+        if in_kernel {
+            self.kernel.map(mapping);
+            return;
+        }
+        let process = self.processes.entry(pid).or_insert_with(|| Process::new(pid));
+        process.map(mapping);
+        if let Ok(path) = str::from_utf8(name)
+            && path.rsplit('/').next().is_some_and(|base| base.starts_with("jit-"))
+            && path.strip_suffix(".dump").is_some()
+        {
+            process.add_jit_dump(path);
+        }
+    }
+
+    fn comm(&mut self, record: Record<'_>, mut fields: Bytes<'_>) -> Option<()> {
+        let (pid, tid) = (fields.u32()?, fields.u32()?);
+        let name = String::from_utf8_lossy(until_zero(fields.rest())).into_owned();
+        if record.misc & MISC_COMM_EXEC != 0
+            && let Some(process) = self.processes.get_mut(&pid)
+        {
+            process.exec();
+        }
+        self.threads.insert(tid, ThreadState { pid, name: Some(name), row: None });
+        if pid == tid {
+            // The other threads' process has another name from now on. A number makes the order plain.
+            for thread in self.threads.values_mut().filter(|thread| thread.pid == pid) {
+                thread.row = None;
+            }
+        }
+        Some(())
+    }
+
+    fn fork(&mut self, mut fields: Bytes<'_>) -> Option<()> {
+        let (pid, parent_pid) = (fields.u32()?, fields.u32()?);
+        let (tid, parent_tid) = (fields.u32()?, fields.u32()?);
+        let name = self.threads.get(&parent_tid).and_then(|parent| parent.name.clone());
+        // At the start perf lists all threads, with their names before their parents.
+        let known = self.threads.get(&tid).is_some_and(|thread| thread.pid == pid);
+        if !known || name.is_some() {
+            self.threads.insert(tid, ThreadState { pid, name, row: None });
+        }
+        if pid != parent_pid {
+            let process = match self.processes.get(&parent_pid) {
+                Some(parent) => parent.forked(pid),
+                None => Process::new(pid),
+            };
+            self.processes.insert(pid, process);
+        }
+        Some(())
+    }
+
+    fn exit(&mut self, mut fields: Bytes<'_>) -> Option<()> {
+        let (pid, _parent_pid) = (fields.u32()?, fields.u32()?);
+        let tid = fields.u32()?;
+        // Samples of its last moments may still come; only what is large goes.
+        if pid == tid
+            && let Some(process) = self.processes.get_mut(&pid)
+        {
+            process.unwinder = None;
+        }
+        Some(())
+    }
+
+    fn sample(&mut self, record: Record<'_>) -> Option<()> {
+        let row = self.event_of(record);
+        let attr = self.event(row)?.attr.clone();
+        let sample = Sample::parse(record.body, &attr, self.order)?;
+        let thread = self.thread(sample.pid, sample.tid);
+        let ending = self.collect_stack(&sample, record.misc, &attr);
+        self.stack.reverse();
+        let stack = std::mem::take(&mut self.stack);
+        let at = match ending {
+            Ending::Root => self.builder.stack(&stack)?,
+            Ending::Cut => self.builder.partial_stack(&stack),
+        };
+        self.stack = stack;
+        self.create_metrics();
+        if sample.group.is_empty() {
+            let metric = *self.metrics.get(row)?;
+            let value = sample.period.unwrap_or(metric.fixed_period);
+            self.add(at, thread, metric.metric, value, sample.time);
+        } else {
+            // One sample carries what all counters of its group counted since the last one.
+            for (id, value) in &sample.group {
+                let before = self.last_values.insert(*id, *value).unwrap_or(0);
+                let event = self.event_of_id.get(id).copied().unwrap_or(row);
+                if let Some(metric) = self.metrics.get(event).copied() {
+                    let value = value.saturating_sub(before);
+                    self.add(at, thread, metric.metric, value, sample.time);
+                }
+            }
+        }
+        if let Some(samples) = self.samples {
+            self.builder.add(at, Some(thread), samples, 1);
+        }
+        self.builder.count_samples(1);
+        if let Some(time) = sample.time {
+            let (first, last) = self.span.unwrap_or((time, time));
+            self.span = Some((first.min(time), last.max(time)));
+        }
+        Some(())
+    }
+
+    fn add(
+        &mut self,
+        at: perfblame_cct::Cursor,
+        thread: ThreadId,
+        metric: MetricId,
+        value: u64,
+        time: Option<u64>,
+    ) {
+        let value = i64::try_from(value).unwrap_or(i64::MAX);
+        self.builder.add(at, Some(thread), metric, value);
+        if let Some(time) = time.and_then(|time| i64::try_from(time).ok()) {
+            self.builder.time_sample(time, at, Some(thread), metric, value);
+        }
+    }
+
+    /// A metric per event, in the file's order, then the number of samples.
+    fn create_metrics(&mut self) {
+        while let Some(event) = self.recording.events.get(self.metrics.len()) {
+            let attr = &event.attr;
+            let name = self.recording.event_name(event);
+            let first_clock = attr.is_clock()
+                && !self.recording.events[..self.metrics.len()].iter().any(|e| e.attr.is_clock());
+            let shown = if first_clock { "cpu" } else { name.as_str() };
+            let unit = if attr.is_clock() { Unit::Nanoseconds } else { Unit::Count };
+            let fixed_period = match (attr.is_frequency(), attr.is_clock()) {
+                (false, _) => attr.period.max(1),
+                (true, true) => 1_000_000_000 / attr.period.max(1),
+                (true, false) => 1,
+            };
+            let mut metric = Metric::sampled(shown, unit);
+            if attr.is_exact() {
+                metric.measure = Measure::Exact;
+            }
+            if !attr.is_frequency() || attr.is_clock() {
+                metric.period = i64::try_from(fixed_period).ok();
+            }
+            let metric = self.builder.metric(metric);
+            self.metrics.push(EventMetric { metric, fixed_period });
+        }
+        if self.samples.is_none() {
+            self.samples = Some(self.builder.metric(Metric::sampled("samples", Unit::Count)));
+        }
+    }
+
+    fn thread(&mut self, pid: u32, tid: u32) -> ThreadId {
+        let state = self.threads.entry(tid).or_default();
+        // Numbers are given again; a record of the new owner may be missing.
+        if state.pid != pid {
+            *state = ThreadState { pid, ..ThreadState::default() };
+        }
+        if let Some(row) = state.row {
+            return row;
+        }
+        let idle = (pid == 0 && tid == 0).then_some("swapper");
+        let name = state.name.clone().unwrap_or_else(|| idle.unwrap_or("").to_owned());
+        let process = self.threads.get(&pid).and_then(|main| main.name.clone());
+        let name = self.builder.string(&name);
+        let process = process.map(|name| self.builder.string(&name));
+        let row = self.builder.thread(Thread {
+            name,
+            process,
+            pid: Some(pid.into()),
+            tid: Some(tid.into()),
+            group: None,
+        });
+        if let Some(state) = self.threads.get_mut(&tid) {
+            state.row = Some(row);
+        }
+        row
+    }
+
+    /// Puts the frames of a sample into `self.stack`, innermost first.
+    fn collect_stack(&mut self, sample: &Sample<'_>, misc: u16, attr: &Attr) -> Ending {
+        self.stack.clear();
+        let time = match attr.clock {
+            Some(CLOCK_MONOTONIC) => sample.time.unwrap_or(u64::MAX),
+            _ => u64::MAX,
+        };
+        let mode = match misc & MISC_MODE {
+            MODE_KERNEL => Space::Kernel,
+            2 => Space::User,
+            _ => Space::Foreign,
+        };
+        let walks = sample.registers.is_some() && attr.has(part::STACK_USER);
+        let by_branches = attr.branch_type & BRANCH_CALL_STACK != 0 && !sample.branches.is_empty();
+        let mut ending = Ending::Root;
+        let mut chain = Bytes::new(sample.chain.unwrap_or_default(), self.order);
+        let max_stack = if attr.max_stack == 0 { DEFAULT_MAX_STACK } else { attr.max_stack };
+        let (mut space, mut first, mut entries) = (mode, true, 0);
+        while let Some(address) = chain.u64() {
+            if address >= context::FIRST {
+                space = match address {
+                    context::KERNEL => Space::Kernel,
+                    context::USER => Space::User,
+                    context::USER_DEFERRED => {
+                        // A number stands for the chain that follows in another record.
+                        chain.u64();
+                        Space::User
+                    }
+                    context::HYPERVISOR => Space::Foreign,
+                    _ => Space::Foreign,
+                };
+                first = true;
+                continue;
+            }
+            entries += 1;
+            if space == Space::User && (walks || by_branches) {
+                continue;
+            }
+            let address =
+                if first { Address::executing(address) } else { Address::returning(address) };
+            first = false;
+            self.push_frames(space, sample.pid, address, time);
+        }
+        if entries >= max_stack {
+            ending = Ending::Cut;
+        }
+        if by_branches {
+            self.push_branches(sample, time);
+        } else if walks {
+            ending = self.walk(sample, attr, time);
+        }
+        if self.stack.is_empty() {
+            match sample.ip {
+                Some(ip) => self.push_frames(mode, sample.pid, Address::executing(ip), time),
+                None => {
+                    let unknown = self.frames.unknown(&mut self.builder);
+                    self.stack.extend_from_slice(self.frames.frames(unknown));
+                }
+            }
+        }
+        ending
+    }
+
+    fn push_frames(&mut self, space: Space, pid: u32, address: Address, time: u64) {
+        let Self { frames, builder, kernel, processes, stack, .. } = self;
+        let range = match space {
+            Space::Kernel => frames.find_in_kernel(builder, kernel, address),
+            Space::User => {
+                let process = processes.entry(pid).or_insert_with(|| Process::new(pid));
+                frames.find(builder, process, address, time)
+            }
+            Space::Foreign => frames.unknown(builder),
+        };
+        stack.extend_from_slice(frames.frames(range));
+    }
+
+    /// The processor's own record of calls: where the last one went, and where each came from.
+    fn push_branches(&mut self, sample: &Sample<'_>, time: u64) {
+        for (row, entry) in sample.branches.chunks_exact(24).enumerate() {
+            let mut fields = Bytes::new(entry, self.order);
+            let (Some(from), Some(to)) = (fields.u64(), fields.u64()) else { return };
+            if row == 0 {
+                self.push_frames(Space::User, sample.pid, Address::executing(to), time);
+            }
+            self.push_frames(Space::User, sample.pid, Address::executing(from), time);
+        }
+    }
+
+    /// The user's part of the stack, from registers and a copy of the stack.
+    fn walk(&mut self, sample: &Sample<'_>, attr: &Attr, time: u64) -> Ending {
+        let Some(registers) = &sample.registers else { return Ending::Root };
+        let machine = self.machine.or_else(|| {
+            // A stream may not say; the registers do.
+            let arm = attr.regs_user >> 32 & 1 == 1;
+            Some(if arm { Machine::Aarch64 } else { Machine::X86_64 })
+        });
+        let Some(machine) = machine.filter(|_| registers.abi == 2) else {
+            self.builder.warn("unsupported-unwind", || {
+                "stacks of 32-bit processes and of machines other than x86_64 and aarch64 cannot be \
+                 walked; their samples have the innermost frame only"
+                    .to_owned()
+            });
+            if let Some(ip) = sample.ip.filter(|_| self.stack.is_empty()) {
+                self.push_frames(Space::User, sample.pid, Address::executing(ip), time);
+            }
+            return Ending::Cut;
+        };
+        let Self { frames, builder, processes, unwind_cache, addresses, order, .. } = self;
+        let process = processes.entry(sample.pid).or_insert_with(|| Process::new(sample.pid));
+        let unwinder = match process.unwinder.take() {
+            Some(unwinder) => unwinder,
+            None => frames.unwinder_of(builder, process, machine),
+        };
+        addresses.clear();
+        let is_code = |address: u64| process.find(address.saturating_sub(1)).is_some();
+        let ending =
+            unwinder.walk(unwind_cache, registers, sample.stack, *order, is_code, addresses);
+        process.unwinder = Some(unwinder);
+        if addresses.is_empty() {
+            addresses.extend(machine.instruction_pointer(registers));
+        }
+        for row in 0..self.addresses.len() {
+            let Some(address) = self.addresses.get(row).copied() else { break };
+            let address =
+                if row == 0 { Address::executing(address) } else { Address::returning(address) };
+            self.push_frames(Space::User, sample.pid, address, time);
+        }
+        ending
+    }
+
+    /// Writes down what the file says about itself.
+    fn describe(&mut self) {
+        self.create_metrics();
+        let recording = &self.recording;
+        let info = &mut self.builder.info;
+        info.producer = Some(match &recording.version {
+            Some(version) => format!("perf {version}"),
+            None => "perf".to_owned(),
+        });
+        info.command.clone_from(&recording.command);
+        let span = self.span.or(recording.times);
+        info.duration = span.and_then(|(first, last)| i64::try_from(last.checked_sub(first)?).ok());
+        if let (Some((wall, clock)), Some((first, _))) = (recording.clocks, span) {
+            let started = i128::from(wall) - i128::from(clock) + i128::from(first);
+            info.started = i64::try_from(started).ok();
+        }
+        let cpus = recording.cpus.map(|count| count.to_string());
+        let events: Vec<_> =
+            recording.events.iter().map(|event| recording.event_name(event)).collect();
+        let labels = [
+            ("arch", recording.arch.clone()),
+            ("cpu", recording.cpu.clone()),
+            ("cpus", cpus),
+            ("events", (!events.is_empty()).then(|| events.join(", "))),
+            ("host", recording.hostname.clone()),
+            ("kernel", recording.release.clone()),
+        ];
+        info.labels =
+            labels.into_iter().filter_map(|(key, text)| Some((key.to_owned(), text?))).collect();
+    }
+}
