@@ -50,6 +50,7 @@ pub const FORMATS: &[Format] = &[
     speedscope::FORMAT,
     firefox::FORMAT,
     cpuprofile::FORMAT,
+    trace_event::CHROME,
     trace_event::FORMAT,
     perf_script::FORMAT,
     folded::FORMAT,

@@ -32,6 +32,14 @@ use crate::format::{Format, ReadOptions};
 use crate::input::Input;
 use crate::json::{Stream, top_level_keys};
 
+/// The row of Chrome's own traces in the table: the same reader, another name.
+pub const CHROME: Format = Format {
+    name: "chrome trace",
+    producers: "Chrome and DevTools (Performance panel, chrome://tracing), Puppeteer, Lighthouse",
+    sniff: sniff_chrome,
+    read,
+};
+
 /// This format's row in the table.
 pub const FORMAT: Format = Format {
     name: "trace event",
@@ -41,7 +49,7 @@ pub const FORMAT: Format = Format {
 };
 
 /// True for traces of Chrome and DevTools.
-pub fn sniff_chrome(input: &Input) -> bool {
+fn sniff_chrome(input: &Input) -> bool {
     is_trace(input) && is_chrome(input.head())
 }
 

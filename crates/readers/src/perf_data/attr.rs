@@ -68,7 +68,7 @@ pub struct Attr {
     pub period: u64,
     pub sample_type: u64,
     pub read_format: u64,
-    flags: u64,
+    pub flags: u64,
     pub branch_type: u64,
     pub regs_user: u64,
     pub stack_user: u32,
