@@ -399,6 +399,11 @@ impl ProfileBuilder {
     /// Sorts into pre-order and freezes. Calls still open lose nothing but their own unfinished time; readers close
     /// them first when the format says at what time.
     pub fn finish(mut self) -> Profile {
+        if self.grain != Grain::Frames {
+            // Exact frames did their part when they became call sites or functions.
+            let used = self.tree.number_labels();
+            self.symbols.keep_frames(&used);
+        }
         self.symbols.shrink_to_fit();
         let (tree, placement) = self.tree.freeze(self.grain);
         let place = |node: OpenNode| placement.of(node);

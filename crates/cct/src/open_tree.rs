@@ -71,6 +71,23 @@ impl OpenTree {
         self.nodes.is_empty()
     }
 
+    /// Renumbers the labels by their first use and returns them in that order, so that frames that label no node can be
+    /// left out.
+    pub(crate) fn number_labels(&mut self) -> Vec<FrameId> {
+        let mut used: Vec<FrameId> = Vec::new();
+        let highest = self.nodes.iter().map(|row| row.label.index() + 1).max();
+        let mut number: Vec<Option<FrameId>> = vec![None; highest.unwrap_or(0)];
+        for row in &mut self.nodes {
+            row.label = *number[row.label.index()].get_or_insert_with(|| {
+                used.push(row.label);
+                FrameId::new(used.len() - 1)
+            });
+        }
+        // The index knows the labels by their old numbers.
+        self.index = ChildIndex::default();
+        used
+    }
+
     /// Sorts into pre-order and freezes; siblings keep the order in which they came.
     pub fn freeze(self, grain: Grain) -> (Cct, Placement) {
         drop(self.index);

@@ -31,8 +31,10 @@ impl LastStack {
 pub(crate) const WALK: usize = 8;
 
 /// Stacks seen before, with their contexts: most samples repeat one.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct StackMemo {
+    /// How many frames it holds at most.
+    room: usize,
     frames: Vec<FrameId>,
     /// Start and end in `frames`, and the context.
     stacks: Vec<(u32, u32, OpenNode)>,
@@ -44,7 +46,24 @@ pub(crate) struct StackMemo {
 /// Frames that the memo holds before it starts afresh: 64 MB, so that a file in which no stack repeats costs no more.
 const MEMO_FRAMES: usize = 16 << 20;
 
+impl Default for StackMemo {
+    fn default() -> Self {
+        Self::with_room(MEMO_FRAMES)
+    }
+}
+
 impl StackMemo {
+    fn with_room(room: usize) -> Self {
+        Self {
+            room,
+            frames: Vec::new(),
+            stacks: Vec::new(),
+            index: HashTable::new(),
+            hasher: DefaultHashBuilder::default(),
+            hashes: Vec::new(),
+        }
+    }
+
     pub(crate) fn hash(&self, frames: &[FrameId]) -> u64 {
         self.hasher.hash_one(frames)
     }
@@ -58,10 +77,10 @@ impl StackMemo {
     }
 
     pub(crate) fn remember(&mut self, hash: u64, frames: &[FrameId], node: OpenNode) {
-        if frames.len() > MEMO_FRAMES {
+        if frames.len() > self.room {
             return;
         }
-        if self.frames.len() + frames.len() > MEMO_FRAMES {
+        if self.frames.len() + frames.len() > self.room {
             self.frames.clear();
             self.stacks.clear();
             self.index.clear();
@@ -74,5 +93,51 @@ impl StackMemo {
         self.hashes.push(hash);
         let Self { index, hashes, .. } = self;
         index.insert_unique(hash, row, |row| hashes[*row as usize]);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn frames(numbers: &[u8]) -> Vec<FrameId> {
+        numbers.iter().map(|number| FrameId::new((*number).into())).collect()
+    }
+
+    proptest! {
+        #[test]
+        fn the_memo_forgets_but_never_errs(
+            stacks in prop::collection::vec(prop::collection::vec(0u8..3, 1..6), 0..60),
+        ) {
+            let mut memo = StackMemo::with_room(20);
+            let mut known = std::collections::BTreeMap::new();
+            for stack in &stacks {
+                let stack = frames(stack);
+                let next = OpenNode::new(known.len());
+                let node = *known.entry(stack.clone()).or_insert(next);
+                let hash = memo.hash(&stack);
+                match memo.find(hash, &stack) {
+                    Some(found) => prop_assert_eq!(found, node),
+                    None => memo.remember(hash, &stack, node),
+                }
+                prop_assert_eq!(memo.find(hash, &stack), Some(node));
+                prop_assert!(memo.frames.len() <= 20);
+            }
+            let long = vec![FrameId::new(0); 21];
+            memo.remember(memo.hash(&long), &long, OpenNode::new(0));
+            prop_assert_eq!(memo.find(memo.hash(&long), &long), None);
+        }
+
+        #[test]
+        fn shared_frames_are_counted_from_the_outermost(
+            first in prop::collection::vec(0u8..2, 0..30), second in prop::collection::vec(0u8..2, 0..30),
+            common in prop::collection::vec(0u8..2, 0..30),
+        ) {
+            let [first, second] = [first, second].map(|end| frames(&[common.clone(), end].concat()));
+            let expected = first.iter().zip(&second).take_while(|(a, b)| a == b).count();
+            let last = LastStack { frames: first, nodes: Vec::new() };
+            prop_assert_eq!(last.shared(&second), expected);
+        }
     }
 }

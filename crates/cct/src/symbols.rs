@@ -175,6 +175,14 @@ impl Symbols {
         self.function(id).component.map(|id| self.text(id))
     }
 
+    /// Keeps only these frames, in this order: frame `used[row]` becomes row `row`.
+    pub(crate) fn keep_frames(&mut self, used: &[FrameId]) {
+        let before = std::mem::take(&mut self.frames);
+        for frame in used {
+            self.frames.intern(before.rows[frame.index()]);
+        }
+    }
+
     /// Gives back memory that was reserved for growing.
     pub fn shrink_to_fit(&mut self) {
         self.strings.shrink_to_fit();
