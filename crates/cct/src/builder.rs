@@ -4,13 +4,14 @@
 //! [`ProfileBuilder::enter`] with [`ProfileBuilder::leave`] takes calls with their times. Readers that know their own
 //! tree walk it with [`ProfileBuilder::root`] and [`ProfileBuilder::child`].
 
-use hashbrown::{DefaultHashBuilder, HashMap, HashTable};
-use std::hash::BuildHasher;
+use hashbrown::HashMap;
 
+use crate::labels::Labels;
+use crate::stack_memo::{LastStack, StackMemo, WALK};
 use crate::{
-    CallSite, Cells, Frame, FrameId, Function, FunctionId, Grain, Info, Layer, Metric, MetricId,
-    OpenNode, OpenTree, Profile, StringId, Symbols, TRUNCATED, Thread, ThreadId, TimedCall,
-    TimedSample, Timeline, Warning,
+    Cells, Frame, FrameId, Function, FunctionId, Grain, Info, Layer, Metric, MetricId, OpenNode,
+    OpenTree, Profile, StringId, Symbols, TRUNCATED, Thread, ThreadId, TimedCall, TimedSample,
+    Timeline, Warning,
 };
 
 /// Whether a profile keeps its samples and calls by time.
@@ -46,8 +47,10 @@ pub struct ProfileBuilder {
     tree: OpenTree,
     labels: Labels,
     cell_keys: Vec<(OpenNode, Option<ThreadId>)>,
-    cell_index: HashMap<(OpenNode, Option<ThreadId>), u32>,
+    first_cell: Vec<(Option<ThreadId>, u32)>,
+    more_cells: HashMap<(OpenNode, Option<ThreadId>), u32>,
     columns: Vec<Vec<i64>>,
+    last: LastStack,
     stacks: StackMemo,
     truncated: Option<FrameId>,
     samples: u64,
@@ -81,6 +84,11 @@ impl ProfileBuilder {
     /// True when [`ProfileBuilder::sample_at`] and [`ProfileBuilder::leave`] keep times.
     pub fn keeps_times(&self) -> bool {
         self.times == Times::Keep
+    }
+
+    /// How many contexts there are so far.
+    pub fn nodes(&self) -> usize {
+        self.tree.len()
     }
 
     /// Finds or adds a text.
@@ -221,20 +229,31 @@ impl ProfileBuilder {
     /// The context of a whole stack, outermost frame first; none for an empty stack.
     pub fn stack(&mut self, frames: &[FrameId]) -> Option<Cursor> {
         let last = *frames.last()?;
-        let hash = self.stacks.hash(frames);
-        if let Some(node) = self.stacks.find(hash, frames) {
+        let shared = self.last.shared(frames);
+        if shared == frames.len() {
+            return Some(Cursor { node: self.last.nodes[shared - 1], frame: last });
+        }
+        let far = frames.len() - shared > WALK;
+        let hash = if far { self.stacks.hash(frames) } else { 0 };
+        if far && let Some(node) = self.stacks.find(hash, frames) {
             return Some(Cursor { node, frame: last });
         }
-        let mut cursor: Option<Cursor> = None;
-        for frame in frames {
-            cursor = Some(match cursor {
-                None => self.root(*frame),
-                Some(parent) => self.child(parent, *frame),
-            });
+        self.last.frames.truncate(shared);
+        self.last.nodes.truncate(shared);
+        let mut parent = self.last.nodes.last().copied();
+        for (row, frame) in frames.iter().enumerate().skip(shared) {
+            let caller = row.checked_sub(1).map(|row| frames[row]);
+            let label = self.labels.label(&mut self.symbols, self.grain, caller, *frame);
+            let node = self.tree.child(parent, label);
+            self.last.frames.push(*frame);
+            self.last.nodes.push(node);
+            parent = Some(node);
         }
-        let cursor = cursor?;
-        self.stacks.remember(hash, frames, cursor.node);
-        Some(cursor)
+        let node = parent?;
+        if far {
+            self.stacks.remember(hash, frames, node);
+        }
+        Some(Cursor { node, frame: last })
     }
 
     /// The context of a stack whose outermost frames are missing, kept below the truncated root.
@@ -263,19 +282,39 @@ impl ProfileBuilder {
     /// Adds to the self value of a context. Samples are counted apart, with [`ProfileBuilder::count_samples`], since
     /// one sample can carry several metrics.
     pub fn add(&mut self, at: Cursor, thread: Option<ThreadId>, metric: MetricId, value: i64) {
-        let Self { cell_index, cell_keys, columns, .. } = self;
-        let cell = *cell_index.entry((at.node, thread)).or_insert_with(|| {
-            cell_keys.push((at.node, thread));
-            for column in &mut *columns {
-                column.push(0);
-            }
-            cell_keys.len() as u32 - 1
-        });
+        let cell = self.cell(at.node, thread);
+        let Self { columns, .. } = self;
         if let Some(slot) =
             columns.get_mut(metric.index()).and_then(|column| column.get_mut(cell as usize))
         {
             *slot = slot.saturating_add(value);
         }
+    }
+
+    /// The cell of a context and thread. Most contexts run on one thread only, which the first table knows; the map
+    /// holds the rest.
+    fn cell(&mut self, node: OpenNode, thread: Option<ThreadId>) -> u32 {
+        let row = node.index();
+        if self.first_cell.len() <= row {
+            self.first_cell.resize(self.tree.len().max(row + 1), (None, u32::MAX));
+        }
+        let new = self.cell_keys.len() as u32;
+        let first = &mut self.first_cell[row];
+        let cell = match *first {
+            (_, u32::MAX) => {
+                *first = (thread, new);
+                new
+            }
+            (on, cell) if on == thread => cell,
+            _ => *self.more_cells.entry((node, thread)).or_insert(new),
+        };
+        if cell == new {
+            self.cell_keys.push((node, thread));
+            for column in &mut self.columns {
+                column.push(0);
+            }
+        }
+        cell
     }
 
     /// Counts samples taken.
@@ -359,7 +398,13 @@ impl ProfileBuilder {
 
     /// Sorts into pre-order and freezes. Calls still open lose nothing but their own unfinished time; readers close
     /// them first when the format says at what time.
-    pub fn finish(self) -> Profile {
+    pub fn finish(mut self) -> Profile {
+        if self.grain != Grain::Frames {
+            // Exact frames did their part when they became call sites or functions.
+            let used = self.tree.number_labels();
+            self.symbols.keep_frames(&used);
+        }
+        self.symbols.shrink_to_fit();
         let (tree, placement) = self.tree.freeze(self.grain);
         let place = |node: OpenNode| placement.of(node);
         let keys: Vec<_> =
@@ -398,93 +443,5 @@ impl ProfileBuilder {
             info: self.info,
             warnings: self.warnings,
         }
-    }
-}
-
-/// From exact frames to the frames that label nodes of a grain.
-#[derive(Debug, Default)]
-struct Labels {
-    /// Grain `Functions`: the label of each frame, by frame.
-    of_frame: Vec<Option<FrameId>>,
-    /// Grain `CallSites`: the label of a function called from a site.
-    of_site: HashMap<(FunctionId, Option<CallSite>), FrameId>,
-}
-
-impl Labels {
-    fn label(
-        &mut self,
-        symbols: &mut Symbols,
-        grain: Grain,
-        caller: Option<FrameId>,
-        frame: FrameId,
-    ) -> FrameId {
-        match grain {
-            Grain::Frames => frame,
-            Grain::Functions => {
-                if let Some(Some(label)) = self.of_frame.get(frame.index()) {
-                    return *label;
-                }
-                let label = symbols.intern_frame(Frame::of(symbols.frame(frame).function));
-                if self.of_frame.len() <= frame.index() {
-                    self.of_frame.resize(frame.index() + 1, None);
-                }
-                self.of_frame[frame.index()] = Some(label);
-                label
-            }
-            Grain::CallSites => {
-                let site = caller.and_then(|caller| symbols.frame(caller).as_call_site());
-                let function = symbols.frame(frame).function;
-                *self.of_site.entry((function, site)).or_insert_with(|| {
-                    symbols.intern_frame(Frame { call_site: site, ..Frame::of(function) })
-                })
-            }
-        }
-    }
-}
-
-/// Stacks seen before, with their contexts: most samples repeat one.
-#[derive(Debug, Default)]
-struct StackMemo {
-    frames: Vec<FrameId>,
-    /// Start and end in `frames`, and the context.
-    stacks: Vec<(u32, u32, OpenNode)>,
-    index: HashTable<u32>,
-    hasher: DefaultHashBuilder,
-    hashes: Vec<u64>,
-}
-
-/// Frames that the memo holds before it starts afresh: 64 MB, so that a file in which no stack repeats costs no more.
-const MEMO_FRAMES: usize = 16 << 20;
-
-impl StackMemo {
-    fn hash(&self, frames: &[FrameId]) -> u64 {
-        self.hasher.hash_one(frames)
-    }
-
-    fn find(&self, hash: u64, frames: &[FrameId]) -> Option<OpenNode> {
-        let row = self.index.find(hash, |row| {
-            let (start, end, _) = self.stacks[*row as usize];
-            self.frames[start as usize..end as usize] == *frames
-        })?;
-        Some(self.stacks[*row as usize].2)
-    }
-
-    fn remember(&mut self, hash: u64, frames: &[FrameId], node: OpenNode) {
-        if frames.len() > MEMO_FRAMES {
-            return;
-        }
-        if self.frames.len() + frames.len() > MEMO_FRAMES {
-            self.frames.clear();
-            self.stacks.clear();
-            self.index.clear();
-            self.hashes.clear();
-        }
-        let start = self.frames.len() as u32;
-        self.frames.extend_from_slice(frames);
-        let row = self.stacks.len() as u32;
-        self.stacks.push((start, self.frames.len() as u32, node));
-        self.hashes.push(hash);
-        let Self { index, hashes, .. } = self;
-        index.insert_unique(hash, row, |row| hashes[*row as usize]);
     }
 }

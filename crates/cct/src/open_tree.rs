@@ -12,55 +12,89 @@ use crate::{Cct, FrameId, Grain, NodeId, OpenNode};
 /// A tree that grows.
 #[derive(Clone, Debug, Default)]
 pub struct OpenTree {
-    parent: Vec<Option<OpenNode>>,
-    label: Vec<FrameId>,
+    nodes: Vec<Row>,
     index: ChildIndex,
+}
+
+/// Parent and label side by side, as they are compared together.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Row {
+    parent: Option<OpenNode>,
+    label: FrameId,
 }
 
 impl OpenTree {
     /// Finds or adds the child of `parent` with this label; a root when there is no parent.
     pub fn child(&mut self, parent: Option<OpenNode>, label: FrameId) -> OpenNode {
-        let next = OpenNode::new(self.label.len());
-        let node = self.index.find_or_insert(parent, label, next);
+        let row = Row { parent, label };
+        if let Some(node) = self.row_after(row) {
+            return node;
+        }
+        let next = OpenNode::new(self.nodes.len());
+        let node = self.index.find_or_insert(row, next);
         if node == next {
-            self.parent.push(parent);
-            self.label.push(label);
+            self.nodes.push(row);
         }
         node
     }
 
     /// Finds the child of `parent` with this label without adding it.
     pub fn find(&self, parent: Option<OpenNode>, label: FrameId) -> Option<OpenNode> {
-        self.index.find(parent, label)
+        let row = Row { parent, label };
+        self.row_after(row).or_else(|| self.index.find(row))
+    }
+
+    /// The row after the parent's, when it is the one. A stack that is new adds its frames one after the other, so the
+    /// first child of most nodes is found right beside them, in the same cache line.
+    fn row_after(&self, row: Row) -> Option<OpenNode> {
+        let after = row.parent.map_or(0, |parent| parent.index() + 1);
+        (self.nodes.get(after) == Some(&row)).then(|| OpenNode::new(after))
     }
 
     /// The caller's node; none for a root.
     pub fn parent(&self, node: OpenNode) -> Option<OpenNode> {
-        self.parent[node.index()]
+        self.nodes[node.index()].parent
     }
 
     /// The label of a node.
     pub fn label(&self, node: OpenNode) -> FrameId {
-        self.label[node.index()]
+        self.nodes[node.index()].label
     }
 
     /// How many nodes there are.
     pub fn len(&self) -> usize {
-        self.label.len()
+        self.nodes.len()
     }
 
     /// True before the first node.
     pub fn is_empty(&self) -> bool {
-        self.label.is_empty()
+        self.nodes.is_empty()
+    }
+
+    /// Renumbers the labels by their first use and returns them in that order, so that frames that label no node can be
+    /// left out.
+    pub(crate) fn number_labels(&mut self) -> Vec<FrameId> {
+        let mut used: Vec<FrameId> = Vec::new();
+        let highest = self.nodes.iter().map(|row| row.label.index() + 1).max();
+        let mut number: Vec<Option<FrameId>> = vec![None; highest.unwrap_or(0)];
+        for row in &mut self.nodes {
+            row.label = *number[row.label.index()].get_or_insert_with(|| {
+                used.push(row.label);
+                FrameId::new(used.len() - 1)
+            });
+        }
+        // The index knows the labels by their old numbers.
+        self.index = ChildIndex::default();
+        used
     }
 
     /// Sorts into pre-order and freezes; siblings keep the order in which they came.
     pub fn freeze(self, grain: Grain) -> (Cct, Placement) {
         drop(self.index);
-        let Preorder { rows, row_of } = preorder(&self.parent);
+        let Preorder { rows, row_of } = preorder(&self.nodes);
         let place = |node: OpenNode| NodeId::new(row_of[node.index()] as usize);
-        let parent = rows.iter().map(|open| self.parent[*open as usize].map(place)).collect();
-        let frame = rows.iter().map(|open| self.label[*open as usize]).collect();
+        let parent = rows.iter().map(|open| self.nodes[*open as usize].parent.map(place)).collect();
+        let frame = rows.iter().map(|open| self.nodes[*open as usize].label).collect();
         (Cct::from_preorder(grain, parent, frame), Placement { row_of })
     }
 }
@@ -86,11 +120,11 @@ struct Preorder {
 }
 
 /// Orders nodes of which every parent precedes its children so that subtrees become ranges; siblings keep their order.
-fn preorder(parent: &[Option<OpenNode>]) -> Preorder {
-    let count = parent.len();
+fn preorder(nodes: &[Row]) -> Preorder {
+    let count = nodes.len();
     let mut size = vec![1u32; count];
     for node in (0..count).rev() {
-        if let Some(parent) = parent[node] {
+        if let Some(parent) = nodes[node].parent {
             size[parent.index()] += size[node];
         }
     }
@@ -99,8 +133,8 @@ fn preorder(parent: &[Option<OpenNode>]) -> Preorder {
     let mut next_root = 0;
     let mut row_of = vec![0u32; count];
     let mut rows = vec![0u32; count];
-    for (node, parent) in parent.iter().enumerate() {
-        let slot = match parent {
+    for (node, row) in nodes.iter().enumerate() {
+        let slot = match row.parent {
             Some(parent) => &mut next[parent.index()],
             None => &mut next_root,
         };
@@ -116,18 +150,16 @@ fn preorder(parent: &[Option<OpenNode>]) -> Preorder {
 /// (parent, label) → node: open addressing with linear probing, at most half full.
 #[derive(Clone, Debug)]
 struct ChildIndex {
-    slots: Vec<Slot>,
+    slots: Vec<Option<Slot>>,
     used: usize,
     /// Differs per table, so that no file can be made to collide.
     seed: u64,
 }
 
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 struct Slot {
-    parent: Option<OpenNode>,
-    label: Option<FrameId>,
-    /// None: the slot is free.
-    node: Option<OpenNode>,
+    row: Row,
+    node: OpenNode,
 }
 
 impl Default for ChildIndex {
@@ -138,49 +170,42 @@ impl Default for ChildIndex {
 }
 
 impl ChildIndex {
-    fn find(&self, parent: Option<OpenNode>, label: FrameId) -> Option<OpenNode> {
+    fn find(&self, row: Row) -> Option<OpenNode> {
         if self.slots.is_empty() {
             return None;
         }
-        let mut at = self.home(parent, label);
+        let mut at = self.home(row);
         loop {
-            let slot = self.slots[at];
-            let node = slot.node?;
-            if slot.parent == parent && slot.label == Some(label) {
-                return Some(node);
+            let slot = self.slots[at]?;
+            if slot.row == row {
+                return Some(slot.node);
             }
             at = (at + 1) & (self.slots.len() - 1);
         }
     }
 
-    fn find_or_insert(
-        &mut self,
-        parent: Option<OpenNode>,
-        label: FrameId,
-        next: OpenNode,
-    ) -> OpenNode {
+    fn find_or_insert(&mut self, row: Row, next: OpenNode) -> OpenNode {
         if self.used * 2 >= self.slots.len() {
             self.grow();
         }
-        let mut at = self.home(parent, label);
+        let mut at = self.home(row);
         loop {
-            let slot = &mut self.slots[at];
-            let Some(node) = slot.node else {
-                *slot = Slot { parent, label: Some(label), node: Some(next) };
-                self.used += 1;
-                return next;
-            };
-            if slot.parent == parent && slot.label == Some(label) {
-                return node;
+            match self.slots[at] {
+                Some(slot) if slot.row == row => return slot.node,
+                Some(_) => at = (at + 1) & (self.slots.len() - 1),
+                None => {
+                    self.slots[at] = Some(Slot { row, node: next });
+                    self.used += 1;
+                    return next;
+                }
             }
-            at = (at + 1) & (self.slots.len() - 1);
         }
     }
 
     /// The slot where the search begins: a multiplication folded in half, whose top bits depend on all bits of the key.
-    fn home(&self, parent: Option<OpenNode>, label: FrameId) -> usize {
-        let above = parent.map_or(0, |node| node.index() as u64 + 1);
-        let key = (above << 32 | label.index() as u64) ^ self.seed;
+    fn home(&self, row: Row) -> usize {
+        let above = row.parent.map_or(0, |node| node.index() as u64 + 1);
+        let key = (above << 32 | row.label.index() as u64) ^ self.seed;
         let product = u128::from(key) * 0x9e37_79b9_7f4a_7c15;
         let folded = (product >> 64) as u64 ^ product as u64;
         (folded >> (64 - self.slots.len().trailing_zeros())) as usize
@@ -188,15 +213,13 @@ impl ChildIndex {
 
     fn grow(&mut self) {
         let size = (self.slots.len() * 2).max(64);
-        let before = std::mem::replace(&mut self.slots, vec![Slot::default(); size]);
-        for slot in before {
-            if let (Some(label), Some(_)) = (slot.label, slot.node) {
-                let mut at = self.home(slot.parent, label);
-                while self.slots[at].node.is_some() {
-                    at = (at + 1) & (size - 1);
-                }
-                self.slots[at] = slot;
+        let before = std::mem::replace(&mut self.slots, vec![None; size]);
+        for slot in before.into_iter().flatten() {
+            let mut at = self.home(slot.row);
+            while self.slots[at].is_some() {
+                at = (at + 1) & (size - 1);
             }
+            self.slots[at] = Some(slot);
         }
     }
 }

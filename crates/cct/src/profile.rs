@@ -96,6 +96,11 @@ impl Profile {
         self.threads.iter().enumerate().map(|(row, thread)| (ThreadId::new(row), thread))
     }
 
+    /// Memory behind symbols, tree and values, in bytes: what grows with the program and not with the recording.
+    pub fn heap_bytes(&self) -> usize {
+        self.symbols.heap_bytes() + self.tree.heap_bytes() + self.cells.heap_bytes()
+    }
+
     /// Self value of every node, by row.
     pub fn self_values(&self, metric: MetricId) -> Vec<i64> {
         self.cells.dense(metric, self.tree.len())

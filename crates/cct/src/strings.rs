@@ -46,6 +46,19 @@ impl StringTable {
         self.ends.len()
     }
 
+    /// Gives back memory that was reserved for growing.
+    pub fn shrink_to_fit(&mut self) {
+        self.bytes.shrink_to_fit();
+        self.ends.shrink_to_fit();
+    }
+
+    /// Memory behind the table, in bytes.
+    pub fn heap_bytes(&self) -> usize {
+        self.bytes.capacity()
+            + self.ends.capacity() * size_of::<usize>()
+            + self.index.allocation_size()
+    }
+
     /// True when nothing was interned yet.
     pub fn is_empty(&self) -> bool {
         self.ends.is_empty()

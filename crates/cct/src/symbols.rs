@@ -175,6 +175,26 @@ impl Symbols {
         self.function(id).component.map(|id| self.text(id))
     }
 
+    /// Keeps only these frames, in this order: frame `used[row]` becomes row `row`.
+    pub(crate) fn keep_frames(&mut self, used: &[FrameId]) {
+        let before = std::mem::take(&mut self.frames);
+        for frame in used {
+            self.frames.intern(before.rows[frame.index()]);
+        }
+    }
+
+    /// Gives back memory that was reserved for growing.
+    pub fn shrink_to_fit(&mut self) {
+        self.strings.shrink_to_fit();
+        self.functions.rows.shrink_to_fit();
+        self.frames.rows.shrink_to_fit();
+    }
+
+    /// Memory behind the table, in bytes.
+    pub fn heap_bytes(&self) -> usize {
+        self.strings.heap_bytes() + self.functions.heap_bytes() + self.frames.heap_bytes()
+    }
+
     /// All functions with their ids.
     pub fn functions(&self) -> impl ExactSizeIterator<Item = (FunctionId, &Function)> {
         self.functions
@@ -200,6 +220,12 @@ struct Interned<T> {
 impl<T> Default for Interned<T> {
     fn default() -> Self {
         Self { rows: Vec::new(), index: HashTable::new(), hasher: DefaultHashBuilder::default() }
+    }
+}
+
+impl<T> Interned<T> {
+    fn heap_bytes(&self) -> usize {
+        self.rows.capacity() * size_of::<T>() + self.index.allocation_size()
     }
 }
 

@@ -135,6 +135,13 @@ impl Cct {
         depths
     }
 
+    /// Memory behind the tree, in bytes.
+    pub fn heap_bytes(&self) -> usize {
+        self.parent.capacity() * size_of::<Option<NodeId>>()
+            + self.frame.capacity() * size_of::<FrameId>()
+            + self.subtree_end.capacity() * size_of::<u32>()
+    }
+
     /// Inclusive values from self values: each node's own and all below it.
     pub fn inclusive(&self, self_values: &[i64]) -> Vec<i64> {
         let mut total = self_values.to_vec();

@@ -28,8 +28,15 @@ impl Cells {
     /// Sorts and adds up cells. `columns[m][row]` is metric `m` of the cell `keys[row]`.
     pub fn from_columns(keys: &[(NodeId, Option<ThreadId>)], columns: &[Vec<i64>]) -> Self {
         let mut order: Vec<u32> = (0..keys.len() as u32).collect();
-        order.sort_unstable_by_key(|row| (keys[*row as usize], *row));
-        let mut cells = Self { values: vec![Vec::new(); columns.len()], ..Self::default() };
+        if !keys.is_sorted() {
+            order.sort_unstable_by_key(|row| (keys[*row as usize], *row));
+        }
+        let room = keys.len();
+        let mut cells = Self {
+            node: Vec::with_capacity(room),
+            thread: Vec::with_capacity(room),
+            values: columns.iter().map(|_| Vec::with_capacity(room)).collect(),
+        };
         for row in order {
             let (node, thread) = keys[row as usize];
             let same = cells.node.last() == Some(&node) && cells.thread.last() == Some(&thread);
@@ -45,7 +52,20 @@ impl Cells {
                 }
             }
         }
+        if cells.node.len() < room {
+            cells.node.shrink_to_fit();
+            cells.thread.shrink_to_fit();
+            cells.values.iter_mut().for_each(Vec::shrink_to_fit);
+        }
         cells
+    }
+
+    /// Memory behind the cells, in bytes.
+    pub fn heap_bytes(&self) -> usize {
+        self.node.capacity() * size_of::<NodeId>()
+            + self.thread.capacity() * size_of::<Option<ThreadId>>()
+            + self.values.iter().map(|column| column.capacity() * size_of::<i64>()).sum::<usize>()
+            + self.values.capacity() * size_of::<Vec<i64>>()
     }
 
     /// The same values at other nodes; those that end up at one node and thread are added up, those without a place
