@@ -350,7 +350,11 @@ const NATIVE_DESCRIPTORS: [&str; 2] = ["()L;", "(Lk;)L;"];
 
 /// Packages as people write them. The slash before an address or number belongs to the name of a hidden class:
 /// `Deep$$Lambda/0x00007f4118008a08`, and no identifier begins with a digit.
+/// The paths of libraries, which stand in the place of classes too, stay as they are.
 fn dotted(name: &str) -> String {
+    if name.starts_with('/') {
+        return name.to_owned();
+    }
     let digit_next = |at: usize| name.as_bytes().get(at + 1).is_some_and(u8::is_ascii_digit);
     name.char_indices().map(|(at, c)| if c == '/' && !digit_next(at) { '.' } else { c }).collect()
 }
