@@ -101,8 +101,7 @@ fn recordings_read_as_the_jdk_reads_them() {
 fn compare(name: &str, file: &Path) -> u64 {
     let options = ReadOptions { grain: Grain::Frames, times: Times::Keep };
     let profile = read(Input::open(file).unwrap(), &options).unwrap();
-    let events: &[_] =
-        if file.metadata().unwrap().len() > LARGE { &EVENTS[..1] } else { EVENTS };
+    let events: &[_] = if file.metadata().unwrap().len() > LARGE { &EVENTS[..1] } else { EVENTS };
     let mut expected: BTreeMap<&str, Sums> = BTreeMap::new();
     for (event, sums) in printed(file, events) {
         let metric = metric_of(&profile, event);
@@ -311,8 +310,7 @@ impl Printed {
             self.sums().inlined += u64::from(text.starts_with(b"\"type\": \"Inlined\""));
             if self.frame == 1 {
                 let (class, method) = (&self.class, &self.method);
-                let name =
-                    if self.native { method.clone() } else { format!("{class}.{method}") };
+                let name = if self.native { method.clone() } else { format!("{class}.{method}") };
                 *self.sums().top.entry(name.replace('/', ".")).or_default() += 1;
             }
         }
