@@ -32,6 +32,8 @@
 //! a reader that makes objects of every event cannot do.
 
 mod chunk;
+#[cfg(test)]
+mod drawn;
 mod events;
 mod header;
 mod layout;
@@ -41,6 +43,8 @@ mod recording;
 mod scan;
 mod settings;
 mod stacks;
+#[cfg(test)]
+mod tests;
 mod walk;
 
 use perfblame_cct::{Profile, ProfileBuilder};
@@ -99,6 +103,12 @@ pub fn read(input: Input, options: &ReadOptions) -> Result<Profile, ReadError> {
         recording.offset = feed.passed;
         let read = read_chunk(&mut recording, &header, &feed.bytes()[..size]);
         feed.pass(read.max(HEADER_BYTES));
+    }
+    if recording.chunks == 0 && unfinished {
+        let what =
+            "the recording was cut off in its first second, before anything in it could be read";
+        let help = "let the virtual machine run a little longer, or end the recording with `jcmd <pid> JFR.stop`";
+        return Err(ReadError::malformed(0, what).help(help));
     }
     if recording.chunks == 0 {
         let help = "the file is damaged or cut off near its start; record again";

@@ -42,7 +42,7 @@ pub fn read_chunk(recording: &mut Recording, header: &Header, bytes: &[u8]) -> u
         });
         return walk(bytes, header, |_| None, &anchors).end;
     };
-    let types = event_types(&metadata, header);
+    let types = event_types(recording, &metadata, header);
     let rows: HashMap<ClassId, u32> =
         (0..).zip(&types).map(|(row, event)| (event.id, row)).collect();
     let walk = walk(bytes, header, |kind| rows.get(&kind).copied(), &anchors);
@@ -69,20 +69,22 @@ pub fn read_chunk(recording: &mut Recording, header: &Header, bytes: &[u8]) -> u
     if walk.records.iter().any(|(row, _)| is_setting(*row)) {
         recording.forget_settings();
     }
-    let mut samples = Vec::new();
+    let mut occurs = vec![false; types.len()];
     for (row, at) in &walk.records {
         let event = &types[*row as usize];
-        match event.purpose {
-            Use::Sample(..) => samples.push((event, *at)),
-            Use::About(about) => {
-                if read_about(recording, about, event, &types, pools.scanner(*at), &pools).is_none()
-                {
-                    damaged_event(recording, event, *at);
-                }
+        occurs[*row as usize] = true;
+        if let Use::About(about) = event.purpose {
+            if read_about(recording, about, event, &types, pools.scanner(*at), &pools).is_none() {
+                damaged_event(recording, event, *at);
             }
         }
     }
-    read_samples(recording, header, &pools, &layouts, &samples);
+    for (event, _) in types.iter().zip(occurs).filter(|(_, occurs)| *occurs) {
+        if let Use::Sample(meter, _) = event.purpose {
+            recording.announce(event.class, meter);
+        }
+    }
+    read_samples(recording, header, &pools, &layouts, &types, &walk.records);
     walk.end
 }
 
@@ -98,7 +100,11 @@ fn find_metadata(header: &Header, bytes: &[u8], anchors: &[usize]) -> Option<Met
     })
 }
 
-fn event_types<'m>(metadata: &'m Metadata, header: &Header) -> Vec<EventType<'m>> {
+fn event_types<'m>(
+    recording: &mut Recording,
+    metadata: &'m Metadata,
+    header: &Header,
+) -> Vec<EventType<'m>> {
     let mut types: Vec<EventType<'m>> = (metadata.classes.iter())
         .filter_map(|(id, class)| {
             let purpose = use_of(&class.name)?;
@@ -112,7 +118,13 @@ fn event_types<'m>(metadata: &'m Metadata, header: &Header) -> Vec<EventType<'m>
                 ) => &["startTime", "sampledThread", "eventThread", "stackTrace", field],
                 Use::About(about) => about.fields(),
             };
-            let layout = Layout::of(metadata, header.integers, *id, keep)?.without_rest();
+            let Some(layout) = Layout::of(metadata, header.integers, *id, keep) else {
+                recording.builder.warn("unreadable-events", || {
+                    format!("events were left out as their layout has no end: {}", class.name)
+                });
+                return None;
+            };
+            let layout = layout.without_rest();
             Some(EventType { id: *id, class: &class.name, purpose, layout })
         })
         .collect();
@@ -190,11 +202,12 @@ fn read_samples(
     header: &Header,
     pools: &Pools<'_>,
     layouts: &Layouts,
-    samples: &[(&EventType<'_>, usize)],
+    types: &[EventType<'_>],
+    records: &[(u32, usize)],
 ) {
-    recording.announce(samples.iter().map(|(event, _)| event.purpose));
     let mut stacks = Stacks::new(pools, layouts, recording.pid());
-    for (event, at) in samples {
+    for (row, at) in records {
+        let event = &types[*row as usize];
         let Use::Sample(meter, amount) = event.purpose else { continue };
         let mut kept = Slots::default();
         if event.layout.read(&mut pools.scanner(*at), &mut kept).is_none() {

@@ -30,21 +30,8 @@ pub enum Meter {
 }
 
 impl Meter {
-    /// Every meter, in order.
-    pub const ALL: [Self; 12] = [
-        Self::Execution,
-        Self::CpuTime,
-        Self::Wall,
-        Self::Native,
-        Self::Allocated,
-        Self::AllocatedBuffers,
-        Self::Live,
-        Self::Malloc,
-        Self::Frees,
-        Self::Blocked,
-        Self::Waited,
-        Self::InputOutput,
-    ];
+    /// How many meters there are.
+    pub const COUNT: usize = Self::InputOutput as usize + 1;
 }
 
 /// What one event adds.

@@ -1,9 +1,9 @@
 //! What a recording adds up to: metrics, totals and what it says about itself, over all its chunks.
 
-use perfblame_cct::{Layer, Metric, MetricId, Profile, ProfileBuilder, ThreadId, Unit};
-use std::collections::BTreeMap;
+use perfblame_cct::{Cursor, Layer, Metric, MetricId, Profile, ProfileBuilder, ThreadId, Unit};
+use std::collections::{BTreeMap, BTreeSet};
 
-use super::events::{Meter, Use};
+use super::events::Meter;
 use super::header::Header;
 use super::settings::{Execution, Settings};
 use super::stacks::Stack;
@@ -17,20 +17,21 @@ pub struct Recording {
     pub chunks: u64,
     settings: Settings,
     labels: BTreeMap<String, String>,
-    /// The metric that each meter fills, by its place in the list of meters, and what one sample of it adds.
-    metrics: [Option<(MetricId, i64)>; Meter::ALL.len()],
-    /// Which of the two ways to record allocations is called `allocated`.
-    allocations: Option<Meter>,
+    /// Settings of events by event and name, and the events that occur.
+    event_settings: BTreeMap<(String, String), String>,
+    events: BTreeSet<String>,
+    /// The metric that each meter fills in the chunk at hand, and what one sample of it adds.
+    metrics: [Option<(MetricId, i64)>; Meter::COUNT],
+    /// Every metric made so far, by meter: their order in the profile.
+    order: BTreeSet<(Meter, MetricId)>,
     pid: Option<u64>,
     started: Option<i64>,
     duration: i64,
     /// The chunk's start and the latest event in it: what an unfinished chunk has for a duration.
     chunk: (i64, i64),
-    no_stack: Option<Placeholder>,
-    missing_stack: Option<Placeholder>,
+    no_stack: Option<Cursor>,
+    missing_stack: Option<Cursor>,
 }
-
-type Placeholder = perfblame_cct::Cursor;
 
 /// One event with a stack.
 pub struct Moment {
@@ -51,8 +52,10 @@ impl Recording {
             chunks: 0,
             settings: Settings::default(),
             labels: BTreeMap::new(),
-            metrics: [None; Meter::ALL.len()],
-            allocations: None,
+            event_settings: BTreeMap::new(),
+            events: BTreeSet::new(),
+            metrics: [None; Meter::COUNT],
+            order: BTreeSet::new(),
             pid: None,
             started: None,
             duration: 0,
@@ -93,9 +96,8 @@ impl Recording {
             return;
         }
         self.settings.set(name, value);
-        // As the JDK writes settings on its command line.
         if let (Some(event), "period" | "threshold" | "throttle" | "interval") = (event, name) {
-            self.labels.insert(format!("{event}#{name}"), value.to_owned());
+            self.event_settings.insert((event.to_owned(), name.to_owned()), value.to_owned());
         }
     }
 
@@ -142,20 +144,12 @@ impl Recording {
         });
     }
 
-    /// Makes the metrics of the events to come, the most telling first.
-    pub fn announce(&mut self, uses: impl Iterator<Item = Use>) {
-        let mut coming = [false; Meter::ALL.len()];
-        for purpose in uses {
-            if let Use::Sample(meter, _) = purpose {
-                coming[meter as usize] = true;
-            }
-        }
-        for meter in Meter::ALL {
-            if coming[meter as usize] {
-                let metric = self.metric(meter);
-                self.metrics[meter as usize] = Some(metric);
-            }
-        }
+    /// Samples of an event follow in this chunk.
+    pub fn announce(&mut self, event: &str, meter: Meter) {
+        self.events.insert(event.to_owned());
+        let metric = self.metric(meter);
+        self.metrics[meter as usize] = Some(metric);
+        self.order.insert((meter, metric.0));
     }
 
     /// The metric that a meter fills under the settings of the chunk, and what its numbers are to be multiplied with.
@@ -177,15 +171,8 @@ impl Recording {
                 (time_sampled("wall", each), each)
             }
             Meter::Native => (Metric::sampled("native", Unit::Count), 1),
-            Meter::Allocated | Meter::AllocatedBuffers => {
-                let first = *self.allocations.get_or_insert(meter);
-                let name = match meter {
-                    _ if meter == first => "allocated",
-                    Meter::Allocated => "allocated (sampled)",
-                    _ => "allocated (buffers)",
-                };
-                (Metric::sampled(name, Unit::Bytes), 1)
-            }
+            Meter::Allocated => (Metric::sampled("allocated", Unit::Bytes), 1),
+            Meter::AllocatedBuffers => (Metric::sampled("allocated (buffers)", Unit::Bytes), 1),
             Meter::Live => (Metric::sampled("live", Unit::Bytes), 1),
             Meter::Malloc => (Metric::sampled("malloc", Unit::Bytes), 1),
             Meter::Frees => (Metric::sampled("frees", Unit::Count), 1),
@@ -228,19 +215,42 @@ impl Recording {
     /// The profile.
     pub fn finish(mut self) -> Profile {
         self.end_chunk();
-        let Self { mut builder, settings, mut labels, .. } = self;
+        self.name_allocations();
+        let Self { mut builder, settings, mut labels, events, order, .. } = self;
+        // A metric can be filled by two meters; the more telling one gives its place.
+        let mut metrics: Vec<MetricId> = Vec::new();
+        for (_, metric) in order {
+            if !metrics.contains(&metric) {
+                metrics.push(metric);
+            }
+        }
+        builder.choose_metrics(&metrics);
         let info = &mut builder.info;
         if info.producer.is_none() {
-            let version = settings.version;
+            let version = settings.version.filter(|_| settings.event.is_some());
             info.producer = version.map(|version| format!("async-profiler {version}"));
         }
         if info.producer.is_none() {
             info.producer = labels.remove("jvm");
         }
+        // As the JDK writes settings on its command line.
+        for ((event, name), value) in self.event_settings {
+            if events.contains(&event) {
+                labels.insert(format!("{event}#{name}"), value);
+            }
+        }
         info.started = self.started;
         info.duration = Some(self.duration);
         info.labels = labels.into_iter().collect();
         builder.finish()
+    }
+
+    /// Both kinds of allocation events estimate the same. Where there is only one, it goes by the plain name.
+    fn name_allocations(&mut self) {
+        let of = |meter: Meter| self.order.iter().find(|(known, _)| *known == meter);
+        if let (None, Some((_, id))) = (of(Meter::Allocated), of(Meter::AllocatedBuffers)) {
+            self.builder.update_metric(*id, Metric::sampled("allocated", Unit::Bytes));
+        }
     }
 }
 
@@ -248,11 +258,7 @@ fn time_sampled(name: &str, each: i64) -> Metric {
     Metric::sampled(name, Unit::Nanoseconds).with_period(each)
 }
 
-fn placeholder(
-    builder: &mut ProfileBuilder,
-    known: &mut Option<Placeholder>,
-    name: &str,
-) -> Placeholder {
+fn placeholder(builder: &mut ProfileBuilder, known: &mut Option<Cursor>, name: &str) -> Cursor {
     *known.get_or_insert_with(|| {
         let frame = builder.named_frame(name, Layer::Runtime);
         builder.root(frame)

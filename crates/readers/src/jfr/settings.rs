@@ -8,7 +8,7 @@ const DEFAULT_WALL_INTERVAL: i64 = 5 * DEFAULT_INTERVAL;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Settings {
     /// The event async-profiler samples; a JVM's own recordings have no such setting.
-    event: Option<String>,
+    pub event: Option<String>,
     interval: Option<i64>,
     wall: Option<i64>,
     /// Version of async-profiler.
@@ -43,7 +43,7 @@ impl Settings {
 
     /// True for recordings made by async-profiler.
     pub fn is_async_profiler(&self) -> bool {
-        self.event.is_some() || self.version.is_some()
+        self.event.is_some()
     }
 
     /// What one `ExecutionSample` stands for.

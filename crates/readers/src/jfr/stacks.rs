@@ -9,6 +9,7 @@ use perfblame_cct::{
 use super::layout::{Layout, Slots};
 use super::metadata::ClassId;
 use super::pools::Pools;
+use crate::native::{demangle, layer_of};
 
 /// How deep thread groups nest at most; a group that is its own ancestor would have no end.
 const MAX_GROUPS: usize = 32;
@@ -266,12 +267,14 @@ impl<'a> Stacks<'a> {
             || descriptor.as_deref().is_some_and(|text| NATIVE_DESCRIPTORS.contains(&text));
         let layer = match kind {
             FrameKind::Kernel => Layer::Kernel,
-            FrameKind::Machine => Layer::Runtime,
             _ if native => native_layer(name_of_class),
             _ => java_layer(name_of_class),
         };
-        let name =
-            if native { demangled(&self.text) } else { format!("{name_of_class}.{}", self.text) };
+        let name = if native {
+            demangle(&self.text).into_owned()
+        } else {
+            format!("{name_of_class}.{}", self.text)
+        };
         let component = component.filter(|id| !builder.symbols.text(*id).is_empty());
         let name = builder.string(&name);
         let signature = descriptor.filter(|text| !native && !text.is_empty());
@@ -350,7 +353,11 @@ const NATIVE_DESCRIPTORS: [&str; 2] = ["()L;", "(Lk;)L;"];
 
 /// Packages as people write them. The slash before an address or number belongs to the name of a hidden class:
 /// `Deep$$Lambda/0x00007f4118008a08`, and no identifier begins with a digit.
+/// The paths of libraries, which stand in the place of classes too, stay as they are.
 fn dotted(name: &str) -> String {
+    if name.starts_with('/') {
+        return name.to_owned();
+    }
     let digit_next = |at: usize| name.as_bytes().get(at + 1).is_some_and(u8::is_ascii_digit);
     name.char_indices().map(|(at, c)| if c == '/' && !digit_next(at) { '.' } else { c }).collect()
 }
@@ -366,22 +373,7 @@ fn java_layer(class: &str) -> Layer {
 }
 
 fn native_layer(library: &str) -> Layer {
-    if library.is_empty() || library.starts_with("libjvm") {
-        Layer::Runtime
-    } else {
-        Layer::Library
-    }
-}
-
-fn demangled(name: &str) -> String {
-    if !name.starts_with("_Z") && !name.starts_with("_R") {
-        return name.to_owned();
-    }
-    if let Ok(name) = rustc_demangle::try_demangle(name) {
-        return format!("{name:#}");
-    }
-    let symbol = cpp_demangle::Symbol::new(name).ok();
-    symbol.and_then(|symbol| symbol.demangle().ok()).unwrap_or_else(|| name.to_owned())
+    if library.is_empty() { Layer::Runtime } else { layer_of(library) }
 }
 
 #[cfg(test)]
