@@ -17,6 +17,7 @@ use crate::perfblame_file;
 use crate::pprof;
 use crate::speedscope;
 use crate::trace_event;
+use crate::pprof_legacy;
 
 /// What a reader is asked for.
 #[derive(Clone, Copy, Debug, Default)]
@@ -54,6 +55,36 @@ pub const FORMATS: &[Format] = &[
     trace_event::FORMAT,
     perf_script::FORMAT,
     folded::FORMAT,
+    Format {
+        name: "pprof legacy",
+        producers: "gperftools CPU and heap profilers, old Go and Java servers (heap, contention, threads)",
+        sniff: pprof_legacy::sniff,
+        read: pprof_legacy::read,
+    },
+    Format {
+        name: "callgrind",
+        producers: "valgrind's callgrind and cachegrind, xdebug, pprof, converters for Python and Ruby",
+        sniff: callgrind::sniff,
+        read: callgrind::read,
+    },
+    Format {
+        name: "OTLP profiles",
+        producers: "OpenTelemetry: the eBPF profiler, the collector's file exporter, async-profiler",
+        sniff: otlp::sniff,
+        read: otlp::read,
+    },
+    Format {
+        name: "pprof",
+        producers: "Go, google/pprof, Parca, Node pprof, Pyroscope, py-spy and most continuous profilers",
+        sniff: pprof::sniff,
+        read: pprof::read,
+    },
+    Format {
+        name: "folded",
+        producers: "FlameGraph, inferno, py-spy, rbspy, async-profiler, bpftrace, DTrace scripts",
+        sniff: folded::sniff,
+        read: folded::read,
+    },
 ];
 
 /// The format that claims an input.

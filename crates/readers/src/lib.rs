@@ -22,6 +22,7 @@ mod perf_data;
 mod perf_script;
 pub mod perfblame_file;
 mod pprof;
+mod pprof_legacy;
 mod protobuf;
 mod sample_type;
 mod speedscope;
