@@ -15,9 +15,9 @@ use crate::perf_data;
 use crate::perf_script;
 use crate::perfblame_file;
 use crate::pprof;
+use crate::pprof_legacy;
 use crate::speedscope;
 use crate::trace_event;
-use crate::pprof_legacy;
 
 /// What a reader is asked for.
 #[derive(Clone, Copy, Debug, Default)]

@@ -28,6 +28,7 @@ mod sample_type;
 mod speedscope;
 mod text;
 mod trace_event;
+mod zip;
 
 use perfblame_cct::Profile;
 
