@@ -3,6 +3,7 @@
 
 use perfblame_cct::{Grain, Profile, Times};
 
+use crate::art_trace;
 use crate::callgrind;
 use crate::cpuprofile;
 use crate::error::ReadError;
@@ -16,6 +17,8 @@ use crate::perf_script;
 use crate::perfblame_file;
 use crate::pprof;
 use crate::pprof_legacy;
+use crate::pstats;
+use crate::simpleperf;
 use crate::speedscope;
 use crate::trace_event;
 
@@ -55,6 +58,24 @@ pub const FORMATS: &[Format] = &[
     trace_event::FORMAT,
     perf_script::FORMAT,
     folded::FORMAT,
+    Format {
+        name: "simpleperf",
+        producers: "Android's simpleperf (report-sample --protobuf), Android Studio",
+        sniff: simpleperf::sniff,
+        read: simpleperf::read,
+    },
+    Format {
+        name: "ART trace",
+        producers: "Android's Debug.startMethodTracing, Android Studio",
+        sniff: art_trace::sniff,
+        read: art_trace::read,
+    },
+    Format {
+        name: "pstats",
+        producers: "Python's cProfile and profile",
+        sniff: pstats::sniff,
+        read: pstats::read,
+    },
     Format {
         name: "pprof legacy",
         producers: "gperftools CPU and heap profilers, old Go and Java servers (heap, contention, threads)",
