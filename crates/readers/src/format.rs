@@ -3,6 +3,7 @@
 
 use perfblame_cct::{Grain, Profile, Times};
 
+use crate::art_trace;
 use crate::callgrind;
 use crate::cpuprofile;
 use crate::error::ReadError;
@@ -15,6 +16,9 @@ use crate::perf_data;
 use crate::perf_script;
 use crate::perfblame_file;
 use crate::pprof;
+use crate::pprof_legacy;
+use crate::pstats;
+use crate::simpleperf;
 use crate::speedscope;
 use crate::trace_event;
 
@@ -47,11 +51,15 @@ pub const FORMATS: &[Format] = &[
     callgrind::FORMAT,
     otlp::FORMAT,
     pprof::FORMAT,
+    pprof_legacy::FORMAT,
     speedscope::FORMAT,
     firefox::FORMAT,
     cpuprofile::FORMAT,
     trace_event::CHROME,
     trace_event::FORMAT,
+    simpleperf::FORMAT,
+    art_trace::FORMAT,
+    pstats::FORMAT,
     perf_script::FORMAT,
     folded::FORMAT,
 ];

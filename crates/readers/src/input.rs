@@ -8,6 +8,7 @@ use std::io::{self, Cursor, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use crate::error::{ReadError, ReadErrorKind};
+use crate::zip;
 
 /// Bytes shown to `sniff`; enough to get past the licence text or metadata that some files start with.
 const HEAD_BYTES: usize = 64 << 10;
@@ -63,6 +64,17 @@ impl Input {
     fn from_source(mut source: Source) -> Result<Self, ReadError> {
         for _ in 0..PACKING_LEVELS {
             let (head, whole) = read_head(&mut source)?;
+            if head.starts_with(zip::MAGIC) {
+                source = Source::Stream(match source {
+                    Source::File(file) => zip::open(file)?,
+                    Source::Memory(memory) => zip::open(memory)?,
+                    // The list of members stands at the end.
+                    Source::Stream(rest) => {
+                        zip::open(Cursor::new(all_bytes(Cursor::new(head).chain(rest))?))?
+                    }
+                });
+                continue;
+            }
             let Some(unpack) = packing(&head) else {
                 return Ok(Self { head, whole, source, path: None });
             };
@@ -134,18 +146,22 @@ impl Input {
         if let Source::Memory(memory) = self.source {
             return Ok(memory.into_inner());
         }
-        let mut bytes = Vec::new();
-        self.into_stream()?.take(MEMORY_LIMIT + 1).read_to_end(&mut bytes)?;
-        if bytes.len() as u64 > MEMORY_LIMIT {
-            let kind = ReadErrorKind::TooLarge {
-                what: "an input",
-                size: bytes.len() as u64,
-                limit: MEMORY_LIMIT,
-            };
-            return Err(ReadError::new(kind));
-        }
-        Ok(bytes)
+        all_bytes(self.into_stream()?)
     }
+}
+
+fn all_bytes(stream: impl Read) -> Result<Vec<u8>, ReadError> {
+    let mut bytes = Vec::new();
+    stream.take(MEMORY_LIMIT + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > MEMORY_LIMIT {
+        let kind = ReadErrorKind::TooLarge {
+            what: "an input",
+            size: bytes.len() as u64,
+            limit: MEMORY_LIMIT,
+        };
+        return Err(ReadError::new(kind));
+    }
+    Ok(bytes)
 }
 
 fn read_head(source: &mut Source) -> Result<(Vec<u8>, bool), ReadError> {

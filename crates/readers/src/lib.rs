@@ -3,6 +3,7 @@
 //! Formats are recognised by their bytes, never by a file's name. A damaged record costs that record and is counted in
 //! the profile's warnings; a profile that cannot be trusted is a [`ReadError`].
 
+mod art_trace;
 mod byte_memo;
 #[allow(dead_code, reason = "readers of call graphs use one part or the other")]
 mod call_graph;
@@ -22,11 +23,15 @@ mod perf_data;
 mod perf_script;
 pub mod perfblame_file;
 mod pprof;
+mod pprof_legacy;
 mod protobuf;
+mod pstats;
 mod sample_type;
+mod simpleperf;
 mod speedscope;
 mod text;
 mod trace_event;
+mod zip;
 
 use perfblame_cct::Profile;
 
