@@ -9,6 +9,7 @@ use crate::folded;
 use crate::input::Input;
 use crate::perf_script;
 use crate::perfblame_file;
+use crate::perfview;
 use crate::pprof;
 use crate::speedscope;
 
@@ -39,6 +40,7 @@ pub const FORMATS: &[Format] = &[
     pprof::FORMAT,
     firefox::FORMAT,
     speedscope::FORMAT,
+    perfview::FORMAT,
     perf_script::FORMAT,
     folded::FORMAT,
 ];

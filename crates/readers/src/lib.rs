@@ -16,11 +16,13 @@ mod json;
 pub mod native;
 mod perf_script;
 pub mod perfblame_file;
+mod perfview;
 mod pprof;
 mod protobuf;
 mod sample_type;
 mod speedscope;
 mod text;
+mod xml;
 
 use perfblame_cct::Profile;
 
@@ -39,6 +41,9 @@ pub fn read(input: Input, options: &ReadOptions) -> Result<Profile, ReadError> {
     };
     let mut profile = (format.read)(input, options)
         .map_err(|error| ReadError { format: Some(format.name), ..error })?;
-    format.name.clone_into(&mut profile.info.format);
+    // A stored profile knows what it was read from first.
+    if profile.info.format.is_empty() {
+        format.name.clone_into(&mut profile.info.format);
+    }
     Ok(profile)
 }

@@ -36,7 +36,7 @@ const GECKO: &str = r#"{"meta":{"version":27,"interval":1,"startTime":1000,"proc
 fn gecko_profiles_with_their_processes() {
     check(
         GECKO,
-        &expect![[r#"
+        &expect![[r"
         6 samples
         samples 5 count
         wall 5500000 ns
@@ -50,7 +50,7 @@ fn gecko_profiles_with_their_processes() {
           mach_msg 1 1
         g 1 1
         1 × empty-stacks: samples without a stack are counted but have no place in the tree
-    "#]],
+    "]],
     );
     let profile = parse(GECKO.as_bytes());
     assert_eq!(profile.info.producer.as_deref(), Some("Firefox 99.0"));
@@ -80,7 +80,7 @@ fn processed_profiles_with_shared_tables_and_time_deltas() {
     );
     check(
         &text,
-        &expect![[r#"
+        &expect![[r"
         4 samples
         samples 5 count
         wall 7000000 ns
@@ -92,7 +92,7 @@ fn processed_profiles_with_shared_tables_and_time_deltas() {
         main 5 1
           work 4 2
             libc.so.6 2 2
-    "#]],
+    "]],
     );
     let profile = parse(text.as_bytes());
     assert_eq!(profile.threads[0].pid, Some(77));
@@ -108,7 +108,7 @@ fn processed_profiles_with_shared_tables_and_time_deltas() {
 fn damage_costs_what_is_damaged() {
     check(
         &GECKO[..GECKO.len() / 2],
-        &expect![[r#"
+        &expect![[r"
         5 samples
         samples 0 count
         wall 0 ns
@@ -116,14 +116,14 @@ fn damage_costs_what_is_damaged() {
         thread GeckoMain
         5 × empty-stacks: samples without a stack are counted but have no place in the tree
         1 × damaged-json: the rest of a table was left out: the file ends at byte 617
-    "#]],
+    "]],
     );
     // A frame that is not there, and a stack before its caller.
     let broken =
         GECKO.replace("[[null,0],[0,1],[1,2],[1,3],[0,4]]", "[[null,9],[0,1],[9,2],[1,3],[0,4]]");
     check(
         &broken,
-        &expect![[r#"
+        &expect![[r"
         6 samples
         samples 5 count
         wall 5500000 ns
@@ -138,17 +138,17 @@ fn damage_costs_what_is_damaged() {
         1 × unknown-frames: stacks were cut where their frame does not exist
         1 × broken-stacks: stacks whose callers come after them were taken without
         1 × empty-stacks: samples without a stack are counted but have no place in the tree
-    "#]],
+    "]],
     );
     // Processes in processes in processes.
     let deep = r#"{"meta":{"interval":1,"startTime":1},"processes":["#.repeat(20_000);
     check(
         &deep,
-        &expect![[r#"
+        &expect![[r"
             0 samples
             1 × nested-processes: processes inside processes inside processes were left out
             1 × damaged-json: the rest of a table was left out: the file ends at byte 1000000
-        "#]],
+        "]],
     );
 }
 
