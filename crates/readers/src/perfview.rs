@@ -117,7 +117,8 @@ impl Reader {
     }
 
     fn damaged(&mut self, what: &str) {
-        self.builder.warn("damaged-records", || format!("{what} without their numbers were left out"));
+        self.builder
+            .warn("damaged-records", || format!("{what} without their numbers were left out"));
     }
 
     fn stack(&mut self, element: &Element) {
@@ -318,7 +319,26 @@ mod tests {
     #[test]
     fn processes_and_threads_leave_the_stacks() {
         let profile = parse(EXAMPLE.as_bytes());
-        expect![[""]].assert_eq(&describe(&profile));
+        expect![[r"
+            6 samples
+            metric 6.5 count
+            samples 5 count
+            thread Startup Thread
+            (thread) 1000 1000
+            (truncated) 2000 0
+              ? 2000 2000
+            ? 1000 0
+              ? 1000 0
+                ? 1000 0
+                  ? 1000 0
+                    ? 1000 1000
+            Main<T>() 2500 1000
+              ? 1500 1500
+            1 × empty-stacks: samples without a stack are counted but have no place in the tree
+            1 × broken-stacks: stacks that call themselves were cut
+            4 × unknown-frames: frames that do not exist were left out of stacks
+        "]]
+        .assert_eq(&describe(&profile));
         let thread = profile.threads[0];
         assert_eq!((thread.pid, thread.tid), (Some(12), Some(34)));
         assert_eq!(profile.timeline.unwrap().samples[0].time, 1_250_000);

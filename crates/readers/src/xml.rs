@@ -301,9 +301,22 @@ mod tests {
     fn elements_attributes_and_text() {
         let text = r#"<?xml version="1.0"?><!DOCTYPE x [<!-- > ' --><!ELEMENT a (b)*><!ENTITY e "<>]">]>
             <a one='1 > 0' two = "&lt;&#65;&#x42;&amp;&nope;" three=""><!-- <b/> -->te&gt;xt<b/><![CDATA[<&amp;]]> </a >"#;
-        expect![[""]].assert_eq(&walk(text.as_bytes()));
-        expect![[""]].assert_eq(&walk(br#"<a b="1"#));
-        expect![[""]].assert_eq(&walk(b"<!DOCTYPE x ["));
+        expect![[r#"
+            <a one=Some("1 > 0") two=Some("<AB&&nope;") three=Some("")>
+            "te>xt"
+            <b/>
+            "<&amp;"
+            </a>
+        "#]]
+        .assert_eq(&walk(text.as_bytes()));
+        expect![[r"
+            cut off
+        "]]
+        .assert_eq(&walk(br#"<a b="1"#));
+        expect![[r"
+            cut off
+        "]]
+        .assert_eq(&walk(b"<!DOCTYPE x ["));
     }
 
     proptest! {

@@ -234,10 +234,10 @@ fn errors_say_what_and_where() {
     flipped[at + 40] ^= 1;
     check_error(
         flipped,
-        &expect![[r#"
+        &expect![[r"
             at byte 16: section `STRS` is damaged: its checksum differs
             help: fetch the file again, or convert the original profile anew
-        "#]],
+        "]],
     );
     check_error(
         good[..good.len() - 30].to_vec(),
