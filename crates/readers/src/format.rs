@@ -15,6 +15,7 @@ use crate::otlp;
 use crate::perf_data;
 use crate::perf_script;
 use crate::perfblame_file;
+use crate::perfview;
 use crate::pprof;
 use crate::pprof_legacy;
 use crate::pstats;
@@ -60,6 +61,7 @@ pub const FORMATS: &[Format] = &[
     simpleperf::FORMAT,
     art_trace::FORMAT,
     pstats::FORMAT,
+    perfview::FORMAT,
     perf_script::FORMAT,
     folded::FORMAT,
 ];

@@ -22,6 +22,7 @@ mod otlp;
 mod perf_data;
 mod perf_script;
 pub mod perfblame_file;
+mod perfview;
 mod pprof;
 mod pprof_legacy;
 mod protobuf;
@@ -31,6 +32,7 @@ mod simpleperf;
 mod speedscope;
 mod text;
 mod trace_event;
+mod xml;
 mod zip;
 
 use perfblame_cct::Profile;
@@ -50,6 +52,9 @@ pub fn read(input: Input, options: &ReadOptions) -> Result<Profile, ReadError> {
     };
     let mut profile = (format.read)(input, options)
         .map_err(|error| ReadError { format: Some(format.name), ..error })?;
-    format.name.clone_into(&mut profile.info.format);
+    // A stored profile knows what it was read from first.
+    if profile.info.format.is_empty() {
+        format.name.clone_into(&mut profile.info.format);
+    }
     Ok(profile)
 }

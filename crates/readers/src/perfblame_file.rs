@@ -1,5 +1,5 @@
-//! perfblame's own file: a whole [`Profile`], columnar, packed and versioned. `docs/perfblame-file.md` describes the
-//! bytes.
+//! perfblame's own file: a whole [`Profile`], or several runs over one tree, columnar, packed and versioned.
+//! `docs/perfblame-file.md` describes the bytes.
 //!
 //! Other formats each lose something: one the threads, one the call sites, one every metric but the first. This one
 //! keeps all of it, reads back without interning a single stack, and says when it is damaged. Fields and sections can
@@ -10,12 +10,13 @@ mod columns;
 mod decode;
 mod encode;
 mod fields;
-mod regrain;
 mod sections;
 #[cfg(test)]
 mod tests;
 
-use perfblame_cct::{Profile, Times};
+use perfblame_cct::{
+    Cct, Cells, Metric, Profile, Run, RunSet, Symbols, Thread, Timeline, Times, coarsen,
+};
 use std::io::{self, Write};
 
 use crate::error::ReadError;
@@ -32,9 +33,6 @@ type Upgrade = fn(&mut Vec<Section>) -> Result<(), ReadError>;
 /// `UPGRADES[v - 1]` takes a file of version `v` to version `v + 1`.
 const UPGRADES: [Upgrade; VERSION as usize - 1] = [];
 
-/// The label that keeps the format a profile was read from before it was stored.
-const RECORDED_AS: &str = "recorded-as";
-
 /// This format's row in the table.
 pub const FORMAT: Format =
     Format { name: "perfblame", producers: "`perfblame convert`, `perfblame record`", sniff, read };
@@ -44,35 +42,105 @@ pub fn sniff(input: &Input) -> bool {
     input.head().starts_with(sections::MAGIC)
 }
 
-/// Reads a file. The runs of a file that keeps several apart are added up.
+/// Reads a file. The runs of a file that keeps several apart are added up; [`read_runs`] keeps them.
 pub fn read(input: Input, options: &ReadOptions) -> Result<Profile, ReadError> {
+    let mut set = read_runs(input, options.times)?;
+    let only = if set.runs.len() == 1 { set.runs.pop() } else { None };
+    let profile = match only {
+        Some(run) => of_run(set, run),
+        None => set.sum(),
+    };
+    // A tree stored coarser than it is asked for stays as it is, and says so by its grain.
+    if profile.tree.grain() <= options.grain {
+        return Ok(profile);
+    }
+    Ok(coarsen(&profile, options.grain))
+}
+
+/// Reads the runs of a file, one of a file that holds a single profile.
+pub fn read_runs(input: Input, times: Times) -> Result<RunSet, ReadError> {
     let mut file = input.into_stream()?;
     let version = sections::read_header(&mut file)?;
     check_version(version)?;
-    let wanted = |tag| tag != fields::TIMELINE || options.times == Times::Keep;
+    let wanted = |tag| tag != fields::TIMELINE || times == Times::Keep;
     let mut sections = sections::read_sections(&mut file, wanted)?;
     upgrade(&mut sections, version, &UPGRADES)?;
-    let mut profile = decode::profile(&sections)?;
-    remember_format(&mut profile);
-    Ok(regrain::regrain(profile, options))
+    decode::run_set(&sections)
+}
+
+/// The only run of a set, without copying a thing.
+fn of_run(set: RunSet, run: Run) -> Profile {
+    let RunSet { symbols, threads, mut metrics, tree, .. } = set;
+    for (metric, period) in metrics.iter_mut().zip(run.periods) {
+        metric.period = period;
+    }
+    Profile {
+        symbols,
+        threads,
+        metrics,
+        tree,
+        cells: run.cells,
+        samples: run.samples,
+        timeline: run.timeline,
+        info: run.info,
+        warnings: run.warnings,
+    }
 }
 
 /// Writes all of a profile.
 pub fn write(profile: &Profile, out: &mut dyn Write) -> io::Result<()> {
     sections::write_header(VERSION, out)?;
-    let mut section = |tag, body: Vec<u8>| sections::write_section(tag, 0, &body, out);
-    section(fields::INFO, encode::info(&profile.info, profile.samples, &profile.warnings))?;
-    section(fields::STRINGS, encode::strings(&profile.symbols))?;
-    section(fields::FUNCTIONS, encode::functions(&profile.symbols))?;
-    section(fields::FRAMES, encode::frames(&profile.symbols))?;
-    section(fields::THREADS, encode::threads(&profile.threads))?;
-    section(fields::METRICS, encode::metrics(profile))?;
-    section(fields::TREE, encode::tree(profile))?;
-    section(fields::CELLS, encode::cells(&profile.cells))?;
-    if let Some(timeline) = &profile.timeline {
-        section(fields::TIMELINE, encode::timeline(timeline))?;
+    let Profile { symbols, threads, metrics, tree, .. } = profile;
+    write_shared(&Shared { symbols, threads, metrics, tree }, out)?;
+    let info = encode::info(&profile.info, profile.samples, &profile.warnings, &[]);
+    write_run(0, info, &profile.cells, profile.timeline.as_ref(), out)?;
+    sections::write_section(sections::END, 0, &[], out)
+}
+
+/// Writes runs beside each other, each with its own values.
+pub fn write_runs(set: &RunSet, out: &mut dyn Write) -> io::Result<()> {
+    sections::write_header(VERSION, out)?;
+    let RunSet { symbols, threads, metrics, tree, runs } = set;
+    write_shared(&Shared { symbols, threads, metrics, tree }, out)?;
+    for (number, run) in (0..).zip(runs) {
+        let info = encode::info(&run.info, run.samples, &run.warnings, &run.periods);
+        write_run(number, info, &run.cells, run.timeline.as_ref(), out)?;
     }
-    section(sections::END, Vec::new())
+    sections::write_section(sections::END, 0, &[], out)
+}
+
+/// What all runs of a file have in common.
+struct Shared<'a> {
+    symbols: &'a Symbols,
+    threads: &'a [Thread],
+    metrics: &'a [Metric],
+    tree: &'a Cct,
+}
+
+fn write_shared(shared: &Shared, out: &mut dyn Write) -> io::Result<()> {
+    let mut section = |tag, body: Vec<u8>| sections::write_section(tag, 0, &body, out);
+    section(fields::STRINGS, encode::strings(shared.symbols))?;
+    section(fields::FUNCTIONS, encode::functions(shared.symbols))?;
+    section(fields::FRAMES, encode::frames(shared.symbols))?;
+    section(fields::THREADS, encode::threads(shared.threads))?;
+    section(fields::METRICS, encode::metrics(shared.metrics))?;
+    section(fields::TREE, encode::tree(shared.tree))
+}
+
+fn write_run(
+    number: u32,
+    info: Vec<u8>,
+    cells: &Cells,
+    timeline: Option<&Timeline>,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let mut section = |tag, body: Vec<u8>| sections::write_section(tag, number, &body, out);
+    section(fields::INFO, info)?;
+    section(fields::CELLS, encode::cells(cells))?;
+    match timeline {
+        Some(timeline) => section(fields::TIMELINE, encode::timeline(timeline)),
+        None => Ok(()),
+    }
 }
 
 fn check_version(version: u16) -> Result<(), ReadError> {
@@ -94,15 +162,4 @@ fn upgrade(
     upgrades: &[Upgrade],
 ) -> Result<(), ReadError> {
     upgrades.iter().skip(usize::from(version) - 1).try_for_each(|upgrade| upgrade(sections))
-}
-
-/// The caller names this format as the one that was read; what it was before is worth a label.
-fn remember_format(profile: &mut Profile) {
-    let format = std::mem::take(&mut profile.info.format);
-    let labels = &mut profile.info.labels;
-    let known = labels.iter().any(|(key, _)| key == RECORDED_AS);
-    if !format.is_empty() && format != "perfblame" && !known {
-        labels.push((RECORDED_AS.to_owned(), format));
-        labels.sort();
-    }
 }

@@ -1,10 +1,11 @@
-//! From sections to a profile. Every reference is checked: a checksum says that a file is as it was written, not that
+//! From sections to runs. Every reference is checked: a checksum says that a file is as it was written, not that
 //! its writer was right.
 
+use hashbrown::HashMap;
 use perfblame_cct::{
     CallSite, Cct, Cells, Frame, FrameId, Function, FunctionId, Grain, Info, Layer, Measure,
-    Metric, MetricId, NodeId, Profile, StringId, Symbols, Thread, ThreadId, TimedCall, TimedSample,
-    Timeline, Unit, Warning, position,
+    Metric, MetricId, NodeId, Run, RunSet, StringId, Symbols, Thread, ThreadId, TimedCall,
+    TimedSample, Timeline, Unit, Warning, position,
 };
 use std::num::NonZeroU64;
 
@@ -13,42 +14,60 @@ use super::fields;
 use super::sections::{Section, Tag};
 use crate::error::ReadError;
 
-/// Makes a profile of all sections there are; a table that has no section is empty.
-pub fn profile(sections: &[Section]) -> Result<Profile, ReadError> {
-    let (info, samples, warnings) = with(sections, fields::INFO, info)?.unwrap_or_default();
-    let mut profile = Profile { info, samples, warnings, ..Profile::default() };
-    let texts = with(sections, fields::STRINGS, |columns| {
+/// Makes runs over one tree of all sections there are; a table that has no section is empty.
+pub fn run_set(sections: &[Section]) -> Result<RunSet, ReadError> {
+    let index = sections.iter().map(|section| ((section.tag, section.run), section)).collect();
+    let sections: &Sections = &index;
+    let mut set = RunSet::default();
+    let texts = with(sections, fields::STRINGS, 0, |columns| {
         let texts = columns.texts(fields::strings::TEXTS)?;
-        Ok(texts.into_iter().map(|text| profile.symbols.string(text)).collect())
+        Ok(texts.into_iter().map(|text| set.symbols.string(text)).collect())
     })?;
     let texts = Rows(texts.unwrap_or_default());
-    let functions = with(sections, fields::FUNCTIONS, |columns| {
-        functions(columns, &texts, &mut profile.symbols)
+    let functions = with(sections, fields::FUNCTIONS, 0, |columns| {
+        functions(columns, &texts, &mut set.symbols)
     })?;
     let functions = Rows(functions.unwrap_or_default());
-    let frames = with(sections, fields::FRAMES, |columns| {
-        frames(columns, &texts, &functions, &mut profile.symbols)
+    let frames = with(sections, fields::FRAMES, 0, |columns| {
+        frames(columns, &texts, &functions, &mut set.symbols)
     })?;
     let frames = Rows(frames.unwrap_or_default());
-    let threads = with(sections, fields::THREADS, |columns| threads(columns, &texts))?;
-    profile.threads = threads.unwrap_or_default();
-    profile.metrics = with(sections, fields::METRICS, metrics)?.unwrap_or_default();
-    profile.tree =
-        with(sections, fields::TREE, |columns| tree(columns, &frames))?.unwrap_or_default();
-    let cells = with(sections, fields::CELLS, |columns| cells(columns, &profile))?;
-    profile.cells =
-        cells.unwrap_or_else(|| Cells::from_columns(&[], &vec![Vec::new(); profile.metrics.len()]));
-    profile.timeline = with(sections, fields::TIMELINE, |columns| timeline(columns, &profile))?;
-    Ok(profile)
+    set.threads =
+        with(sections, fields::THREADS, 0, |columns| threads(columns, &texts))?.unwrap_or_default();
+    set.metrics = with(sections, fields::METRICS, 0, metrics)?.unwrap_or_default();
+    set.tree =
+        with(sections, fields::TREE, 0, |columns| tree(columns, &frames))?.unwrap_or_default();
+    // Runs are numbered from 0 without gaps, so there are no more of them than sections.
+    for number in 0.. {
+        match run(sections, number, &set)? {
+            Some(run) => set.runs.push(run),
+            None => break,
+        }
+    }
+    Ok(set)
 }
 
+fn run(sections: &Sections, number: u32, set: &RunSet) -> Result<Option<Run>, ReadError> {
+    let metrics = set.metrics.len();
+    let Some(mut run) = with(sections, fields::INFO, number, |columns| info(columns, set))? else {
+        return Ok(None);
+    };
+    let cells = with(sections, fields::CELLS, number, |columns| cells(columns, set))?;
+    run.cells = cells.unwrap_or_else(|| Cells::from_columns(&[], &vec![Vec::new(); metrics]));
+    run.timeline = with(sections, fields::TIMELINE, number, |columns| timeline(columns, set))?;
+    Ok(Some(run))
+}
+
+/// Sections by what they hold and whose they are.
+type Sections<'a> = HashMap<(Tag, u32), &'a Section>;
+
 fn with<T>(
-    sections: &[Section],
+    sections: &Sections,
     tag: Tag,
+    run: u32,
     decode: impl FnOnce(&Columns) -> Result<T, ReadError>,
 ) -> Result<Option<T>, ReadError> {
-    let section = sections.iter().find(|section| section.tag == tag);
-    section.map(|section| decode(&Columns::of(section)?)).transpose()
+    sections.get(&(tag, run)).map(|section| decode(&Columns::of(section)?)).transpose()
 }
 
 /// The ids of a table's rows. Equal rows have one id, so it is not always the row.
@@ -83,7 +102,7 @@ fn thread_below(
     Ok(row.map(ThreadId::new))
 }
 
-fn info(columns: &Columns) -> Result<(Info, u64, Vec<Warning>), ReadError> {
+fn info(columns: &Columns, set: &RunSet) -> Result<Run, ReadError> {
     use fields::info as f;
     let owned = |field| columns.text(field).map(|text| text.map(str::to_owned));
     let texts = |fields| -> Result<Vec<String>, ReadError> {
@@ -97,13 +116,27 @@ fn info(columns: &Columns) -> Result<(Info, u64, Vec<Warning>), ReadError> {
         started: columns.number(f::STARTED)?,
         labels: texts(f::LABEL_KEYS)?.into_iter().zip(texts(f::LABEL_VALUES)?).collect(),
     };
-    let samples = columns.number(f::SAMPLES)?.unwrap_or(0) as u64;
     let codes = texts(f::WARNING_CODES)?;
     let counts = columns.numbers(f::WARNING_COUNTS, codes.len())?;
     let warnings = codes.into_iter().zip(texts(f::WARNING_MESSAGES)?).zip(counts);
-    let warnings =
-        warnings.map(|((code, message), count)| Warning { code, message, count }).collect();
-    Ok((info, samples, warnings))
+    let periods = if columns.rows(f::HAS_PERIOD) == 0 {
+        set.metrics.iter().map(|metric| metric.period).collect()
+    } else {
+        let metrics = set.metrics.len();
+        let known = columns.numbers(f::HAS_PERIOD, metrics)?.into_iter();
+        let period = columns.signed(f::PERIOD, metrics)?;
+        known.zip(period).map(|(known, period)| (known != 0).then_some(period)).collect()
+    };
+    Ok(Run {
+        info,
+        cells: Cells::default(),
+        samples: columns.number(f::SAMPLES)?.unwrap_or(0) as u64,
+        periods,
+        timeline: None,
+        warnings: warnings
+            .map(|((code, message), count)| Warning { code, message, count })
+            .collect(),
+    })
 }
 
 fn functions(
@@ -250,25 +283,25 @@ fn tree(columns: &Columns, frames: &Rows<FrameId>) -> Result<Cct, ReadError> {
     Ok(Cct::from_preorder(grain, parent, frame.collect::<Result<_, _>>()?))
 }
 
-fn cells(columns: &Columns, profile: &Profile) -> Result<Cells, ReadError> {
+fn cells(columns: &Columns, set: &RunSet) -> Result<Cells, ReadError> {
     use fields::cells as f;
     let rows = columns.rows(f::NODE);
     let node = columns.numbers(f::NODE, rows)?;
     let thread = columns.numbers(f::THREAD, rows)?;
     let mut keys = Vec::with_capacity(rows);
     for (node, thread) in node.into_iter().zip(thread) {
-        let node = NodeId::new(below(node, profile.tree.len(), columns)?);
-        keys.push((node, thread_below(thread, profile.threads.len(), columns)?));
+        let node = NodeId::new(below(node, set.tree.len(), columns)?);
+        keys.push((node, thread_below(thread, set.threads.len(), columns)?));
     }
-    let values = (f::VALUES..).take(profile.metrics.len());
+    let values = (f::VALUES..).take(set.metrics.len());
     let values: Vec<_> =
         values.map(|field| columns.signed(field, rows)).collect::<Result<_, _>>()?;
     Ok(Cells::from_columns(&keys, &values))
 }
 
-fn timeline(columns: &Columns, profile: &Profile) -> Result<Timeline, ReadError> {
+fn timeline(columns: &Columns, set: &RunSet) -> Result<Timeline, ReadError> {
     use fields::timeline as f;
-    let (nodes, threads) = (profile.tree.len(), profile.threads.len());
+    let (nodes, threads) = (set.tree.len(), set.threads.len());
     let mut timeline = Timeline::default();
     let rows = columns.rows(f::SAMPLE_TIME);
     let (time, value) =
@@ -281,7 +314,7 @@ fn timeline(columns: &Columns, profile: &Profile) -> Result<Timeline, ReadError>
             time: time[row],
             thread: thread_below(thread[row], threads, columns)?,
             node: NodeId::new(below(node[row], nodes, columns)?),
-            metric: MetricId::new(below(metric[row], profile.metrics.len(), columns)?),
+            metric: MetricId::new(below(metric[row], set.metrics.len(), columns)?),
             value: value[row],
         });
     }

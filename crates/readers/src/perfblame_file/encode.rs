@@ -1,7 +1,7 @@
 //! From a profile to sections.
 
 use perfblame_cct::{
-    CallSite, Cells, Grain, Info, Layer, Measure, MetricId, Profile, StringId, Symbols, Thread,
+    CallSite, Cct, Cells, Grain, Info, Layer, Measure, Metric, MetricId, StringId, Symbols, Thread,
     ThreadId, Timeline, Warning,
 };
 use std::num::NonZeroU32;
@@ -26,7 +26,8 @@ fn position(number: Option<NonZeroU32>) -> u64 {
     number.map_or(0, |number| u64::from(number.get()))
 }
 
-pub fn info(info: &Info, samples: u64, warnings: &[Warning]) -> Vec<u8> {
+/// What one run says about itself. Its periods are those of the metrics where there are none.
+pub fn info(info: &Info, samples: u64, warnings: &[Warning], periods: &[Option<i64>]) -> Vec<u8> {
     use fields::info as f;
     let mut out = ColumnWriter::default();
     out.numbers(f::SAMPLES, [samples]);
@@ -46,6 +47,10 @@ pub fn info(info: &Info, samples: u64, warnings: &[Warning]) -> Vec<u8> {
     out.texts(f::WARNING_CODES, warnings.iter().map(|warning| warning.code.as_str()));
     out.texts(f::WARNING_MESSAGES, warnings.iter().map(|warning| warning.message.as_str()));
     out.numbers(f::WARNING_COUNTS, warnings.iter().map(|warning| warning.count));
+    if !periods.is_empty() {
+        out.numbers(f::HAS_PERIOD, periods.iter().map(|period| u64::from(period.is_some())));
+        out.signed(f::PERIOD, periods.iter().map(|period| period.unwrap_or(0)));
+    }
     out.finish()
 }
 
@@ -119,10 +124,10 @@ pub fn threads(threads: &[Thread]) -> Vec<u8> {
     out.finish()
 }
 
-pub fn metrics(profile: &Profile) -> Vec<u8> {
+pub fn metrics(metrics: &[Metric]) -> Vec<u8> {
     use fields::metrics as f;
     let mut out = ColumnWriter::default();
-    let rows = || profile.metrics.iter();
+    let rows = || metrics.iter();
     out.texts(f::NAMES, rows().map(|metric| metric.name.as_str()));
     out.texts(f::UNITS, rows().map(|metric| metric.unit.name()));
     out.numbers(f::EXACT, rows().map(|metric| u64::from(metric.measure == Measure::Exact)));
@@ -132,10 +137,9 @@ pub fn metrics(profile: &Profile) -> Vec<u8> {
     out.finish()
 }
 
-pub fn tree(profile: &Profile) -> Vec<u8> {
+pub fn tree(tree: &Cct) -> Vec<u8> {
     use fields::tree as f;
     let mut out = ColumnWriter::default();
-    let tree = &profile.tree;
     let grain = match tree.grain() {
         Grain::Functions => 0,
         Grain::CallSites => 1,

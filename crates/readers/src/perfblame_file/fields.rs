@@ -3,7 +3,7 @@
 
 use super::sections::Tag;
 
-/// What the file says about itself.
+/// What a run says about itself.
 pub const INFO: Tag = *b"INFO";
 /// All texts.
 pub const STRINGS: Tag = *b"STRS";
@@ -17,9 +17,9 @@ pub const THREADS: Tag = *b"THRD";
 pub const METRICS: Tag = *b"METR";
 /// The tree.
 pub const TREE: Tag = *b"TREE";
-/// Self values.
+/// Self values of a run.
 pub const CELLS: Tag = *b"CELL";
-/// Samples and calls by time.
+/// Samples and calls of a run by time.
 pub const TIMELINE: Tag = *b"TIME";
 
 /// Columns of [`INFO`].
@@ -35,6 +35,9 @@ pub mod info {
     pub const WARNING_CODES: [u64; 2] = [11, 12];
     pub const WARNING_MESSAGES: [u64; 2] = [13, 14];
     pub const WARNING_COUNTS: u64 = 15;
+    /// 1 where this run's period of a metric is known; not there where the metrics' own periods hold.
+    pub const HAS_PERIOD: u64 = 16;
+    pub const PERIOD: u64 = 17;
 }
 
 /// Columns of [`STRINGS`].

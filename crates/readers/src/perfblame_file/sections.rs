@@ -3,6 +3,7 @@
 use std::io::{self, Read, Write};
 
 use flate2::Crc;
+use hashbrown::HashSet;
 
 use crate::error::{ReadError, ReadErrorKind};
 
@@ -98,6 +99,7 @@ pub fn read_sections(
     wanted: impl Fn(Tag) -> bool,
 ) -> Result<Vec<Section>, ReadError> {
     let mut sections: Vec<Section> = Vec::new();
+    let mut seen = HashSet::new();
     let mut offset = HEADER_BYTES;
     loop {
         let mut header = [0; SECTION_HEADER_BYTES];
@@ -126,7 +128,7 @@ pub fn read_sections(
         if tag == END {
             return Ok(sections);
         }
-        if sections.iter().any(|section| (section.tag, section.run) == (tag, run)) {
+        if !seen.insert((tag, run)) {
             let what = format!("section {} comes twice", name(tag));
             return Err(ReadError::malformed(offset, what));
         }

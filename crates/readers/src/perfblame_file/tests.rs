@@ -2,8 +2,8 @@
 
 use expect_test::expect;
 use perfblame_cct::{
-    Cell, Frame, FrameId, Function, Grain, Info, Layer, Metric, NodeId, ProfileBuilder, StringId,
-    Thread, TimedCall, TimedSample, Unit, Warning,
+    Cell, Frame, FrameId, Function, Grain, Info, Layer, NodeId, ProfileBuilder, StringId,
+    TimedCall, TimedSample, Unit, Warning, merge_runs,
 };
 use perfblame_fixtures::{damaged, draw, profile};
 use proptest::prelude::*;
@@ -235,9 +235,9 @@ fn errors_say_what_and_where() {
     check_error(
         flipped,
         &expect![[r"
-        at byte 98: section `STRS` is damaged: its checksum differs
-        help: fetch the file again, or convert the original profile anew
-    "]],
+            at byte 16: section `STRS` is damaged: its checksum differs
+            help: fetch the file again, or convert the original profile anew
+        "]],
     );
     check_error(
         good[..good.len() - 30].to_vec(),
@@ -292,11 +292,30 @@ fn a_file_passes_through_every_upgrade_from_its_version_on() {
 }
 
 #[test]
-fn the_format_before_is_kept_as_a_label() {
+fn the_format_before_is_kept() {
     let mut first = profile("main");
     first.info.format = "pprof".to_owned();
-    let second = reread(written(&first), Grain::Functions).unwrap();
-    assert_eq!(second.info.labels, [("recorded-as".to_owned(), "pprof".to_owned())]);
-    let third = reread(written(&second), Grain::Functions).unwrap();
-    assert_eq!(third.info.labels, second.info.labels);
+    let input = Input::from_bytes(written(&first)).unwrap();
+    assert_eq!(crate::read(input, &ReadOptions::default()).unwrap().info.format, "pprof");
+    let input = Input::from_bytes(written(&profile("main"))).unwrap();
+    assert_eq!(crate::read(input, &ReadOptions::default()).unwrap().info.format, "perfblame");
+}
+
+proptest! {
+    #[test]
+    fn runs_come_back_apart_and_add_up(
+        runs in prop::collection::vec(prop::collection::vec(any::<u32>().prop_map(u64::from), 0..30), 0..5),
+    ) {
+        let texts: Vec<String> = ["main", "parse", "alloc"].map(str::to_owned).to_vec();
+        let profiles = runs.iter().map(|numbers| build(Grain::Frames, numbers, &texts)).collect();
+        let set = merge_runs(profiles);
+        let mut bytes = Vec::new();
+        write_runs(&set, &mut bytes).unwrap();
+        let again = read_runs(Input::from_bytes(bytes.clone()).unwrap(), Times::Keep).unwrap();
+        prop_assert_eq!(again.runs.len(), set.runs.len());
+        for run in 0..set.runs.len() {
+            prop_assert_eq!(dump(&again.profile(run).unwrap()), dump(&set.profile(run).unwrap()));
+        }
+        prop_assert_eq!(dump(&reread(bytes, Grain::Frames).unwrap()), dump(&set.sum()));
+    }
 }
