@@ -78,8 +78,12 @@ fn run(command: &mut Command) -> Option<Vec<u8>> {
 
 /// Builds the program and records it; none, said in one line, where that cannot be done.
 fn record(name: &str, options: &[&str], rounds: &str) -> Option<PathBuf> {
+    record_program(name, PROGRAM, options, rounds)
+}
+
+fn record_program(name: &str, program: &str, options: &[&str], rounds: &str) -> Option<PathBuf> {
     let folder = folder(name);
-    std::fs::write(folder.join("work.c"), PROGRAM).unwrap();
+    std::fs::write(folder.join("work.c"), program).unwrap();
     let mut compile = Command::new("gcc");
     compile.args(["-O2", "-g", "-fno-optimize-sibling-calls", "-o", "work", "work.c"]);
     let recorded = run(compile.current_dir(&folder)).and_then(|_| {
@@ -187,7 +191,7 @@ fn equal_share(ours: &Folded, perfs: &Folded) -> f64 {
 }
 
 fn check(name: &str, options: &[&str], least: f64) {
-    let Some(path) = record(name, options, "120") else { return };
+    let Some(path) = record(name, options, "60") else { return };
     let profile = read_exactly(&path);
     let ours = ours(&profile, Inlines::Hidden);
     let perfs = perfs(&path, &["--no-inline"]).unwrap();
@@ -236,7 +240,7 @@ fn of_program(folded: &Folded) -> Folded {
 
 #[test]
 fn inlined_functions() {
-    let Some(path) = record("inlines", &["--call-graph", "dwarf,4096"], "30") else { return };
+    let Some(path) = record("inlines", &["--call-graph", "dwarf,4096"], "10") else { return };
     let ours = of_program(&ours(&read_exactly(&path), Inlines::Shown));
     let perfs = of_program(&perfs(&path, &["--inline"]).unwrap());
     assert!(ours.keys().any(|stack| stack.ends_with("compare;mix_twice;mix")));
@@ -250,7 +254,7 @@ fn record_pipe(name: &str, options: &[&str]) -> Option<PathBuf> {
     let piped = whole.with_file_name("pipe.data");
     let mut perf = Command::new("perf");
     perf.args(["record", "-q", "-e", "cpu-clock", "-F", "2000"]).args(options);
-    perf.args(["-o", "-", "--", "./work", "120"]).current_dir(whole.parent().unwrap());
+    perf.args(["-o", "-", "--", "./work", "60"]).current_dir(whole.parent().unwrap());
     std::fs::write(&piped, run(&mut perf)?).unwrap();
     Some(piped)
 }
@@ -271,7 +275,10 @@ fn recordings_from_a_pipe() {
 
 #[test]
 fn a_binary_that_changed_is_not_used() {
-    let Some(path) = record("changed", &["-g", "--no-buildid-cache"], "20") else { return };
+    // A build that no earlier recording has left in perf's cache of binaries.
+    let program = PROGRAM.replace("kernel_some", &format!("kernel_{}", std::process::id()));
+    let options = ["-g", "--no-buildid-cache"];
+    let Some(path) = record_program("changed", &program, &options, "20") else { return };
     let folder = path.parent().unwrap();
     std::fs::write(folder.join("work.c"), PROGRAM.replace("tree", "other")).unwrap();
     let mut compile = Command::new("gcc");
