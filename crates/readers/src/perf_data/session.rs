@@ -67,7 +67,8 @@ struct Core {
     processes: HashMap<u32, Process>,
     kernel: Process,
     threads: HashMap<u32, ThreadState>,
-    metrics: Vec<EventMetric>,
+    /// By event; none for those that exist for their other records.
+    metrics: Vec<Option<EventMetric>>,
     samples: Option<MetricId>,
     event_of_id: HashMap<u64, usize>,
     /// Values of counter groups at their last sample.
@@ -501,15 +502,16 @@ impl Core {
         self.stack = stack;
         self.create_metrics();
         if sample.group.is_empty() {
-            let metric = *self.metrics.get(row)?;
-            let value = sample.period.unwrap_or(metric.fixed_period);
-            self.add(at, thread, metric.metric, value, sample.time);
+            if let Some(metric) = self.metrics.get(row).copied().flatten() {
+                let value = sample.period.unwrap_or(metric.fixed_period);
+                self.add(at, thread, metric.metric, value, sample.time);
+            }
         } else {
             // One sample carries what all counters of its group counted since the last one.
             for (id, value) in &sample.group {
                 let before = self.last_values.insert(*id, *value).unwrap_or(0);
                 let event = self.event_of_id.get(id).copied().unwrap_or(row);
-                if let Some(metric) = self.metrics.get(event).copied() {
+                if let Some(metric) = self.metrics.get(event).copied().flatten() {
                     let value = value.saturating_sub(before);
                     self.add(at, thread, metric.metric, value, sample.time);
                 }
@@ -545,9 +547,14 @@ impl Core {
     fn create_metrics(&mut self) {
         while let Some(event) = self.recording.events.get(self.metrics.len()) {
             let attr = &event.attr;
+            if attr.is_dummy() {
+                self.metrics.push(None);
+                continue;
+            }
             let name = self.recording.event_name(event);
             let first_clock = attr.is_clock()
-                && !self.recording.events[..self.metrics.len()].iter().any(|e| e.attr.is_clock());
+                && !(self.recording.events.iter().take(self.metrics.len()))
+                    .any(|earlier| earlier.attr.is_clock());
             let shown = if first_clock { "cpu" } else { name.as_str() };
             let unit = if attr.is_clock() { Unit::Nanoseconds } else { Unit::Count };
             let fixed_period = match (attr.is_frequency(), attr.is_clock()) {
@@ -563,7 +570,7 @@ impl Core {
                 metric.period = i64::try_from(fixed_period).ok();
             }
             let metric = self.builder.metric(metric);
-            self.metrics.push(EventMetric { metric, fixed_period });
+            self.metrics.push(Some(EventMetric { metric, fixed_period }));
         }
         if self.samples.is_none() {
             self.samples = Some(self.builder.metric(Metric::sampled("samples", Unit::Count)));
@@ -640,7 +647,7 @@ impl Core {
             first = false;
             self.push_frames(space, sample.pid, address, time);
         }
-        if entries >= max_stack {
+        if entries >= max_stack || self.drop_stray_callers() {
             ending = Ending::Cut;
         }
         if by_branches {
@@ -658,6 +665,18 @@ impl Core {
             }
         }
         ending
+    }
+
+    /// Following frame pointers through code that does not keep them ends at an address where no code is: the callers
+    /// are missing. Returns true when that happened.
+    fn drop_stray_callers(&mut self) -> bool {
+        let unknown = self.frames.unknown(&mut self.builder);
+        let unknown = self.frames.frames(unknown).first().copied();
+        let whole = self.stack.len();
+        while self.stack.len() > 1 && self.stack.last().copied() == unknown {
+            self.stack.pop();
+        }
+        self.stack.len() < whole
     }
 
     fn push_frames(&mut self, space: Space, pid: u32, address: Address, time: u64) {
@@ -732,10 +751,8 @@ impl Core {
         self.create_metrics();
         let recording = &self.recording;
         let info = &mut self.builder.info;
-        info.producer = Some(match &recording.version {
-            Some(version) => format!("perf {version}"),
-            None => "perf".to_owned(),
-        });
+        let version = recording.version.as_deref().unwrap_or_default();
+        info.producer = Some(format!("perf {version}").trim_end().to_owned());
         info.command.clone_from(&recording.command);
         let span = self.span.or(recording.times);
         info.duration = span.and_then(|(first, last)| i64::try_from(last.checked_sub(first)?).ok());

@@ -32,6 +32,8 @@ pub mod kind {
     pub const COMPRESSED: u32 = 81;
     pub const COMPRESSED2: u32 = 83;
     pub const LAST_OF_PERF: u32 = 90;
+    /// Numbers below this are free for kernels and perfs to come.
+    pub const LARGEST: u32 = 1023;
 }
 
 const HEADER: usize = 8;
@@ -122,8 +124,8 @@ impl<R: Read> Records<R> {
                 self.damage.cut |= self.end > self.start;
                 return None;
             };
-            // Zeros and unknown kinds above 8 bytes are passed over by size; only a size below the header stops us.
-            if header.size < HEADER || header.kind == 0 {
+            // Kinds we do not know are passed over by their size, but these are no kinds.
+            if header.size < HEADER || header.kind == 0 || header.kind > kind::LARGEST {
                 self.resynchronise();
                 continue;
             }
