@@ -17,6 +17,7 @@ use crate::perfblame_file;
 use crate::pprof;
 use crate::speedscope;
 use crate::trace_event;
+use crate::{cpuprofile, heapprofile, safari, trace_event};
 
 /// What a reader is asked for.
 #[derive(Clone, Copy, Debug, Default)]
@@ -54,6 +55,42 @@ pub const FORMATS: &[Format] = &[
     trace_event::FORMAT,
     perf_script::FORMAT,
     folded::FORMAT,
+    Format {
+        name: "chrome trace",
+        producers: "Chrome and DevTools (Performance panel, chrome://tracing), Puppeteer, Lighthouse",
+        sniff: trace_event::sniff_chrome,
+        read: trace_event::read,
+    },
+    Format {
+        name: "trace event",
+        producers: "Perfetto (JSON), uftrace, VizTracer, rustc, Bazel, Hermes and others",
+        sniff: trace_event::sniff,
+        read: trace_event::read,
+    },
+    Format {
+        name: "cpuprofile",
+        producers: "V8: DevTools, Node (`--cpu-prof`), the inspector protocol",
+        sniff: cpuprofile::sniff,
+        read: cpuprofile::read,
+    },
+    Format {
+        name: "heapprofile",
+        producers: "V8's sampling heap profiler: DevTools, Node (`--heap-prof`)",
+        sniff: heapprofile::sniff,
+        read: heapprofile::read,
+    },
+    Format {
+        name: "safari recording",
+        producers: "Safari Web Inspector (Timelines)",
+        sniff: safari::sniff,
+        read: safari::read,
+    },
+    Format {
+        name: "folded",
+        producers: "FlameGraph, inferno, py-spy, rbspy, async-profiler, bpftrace, DTrace scripts",
+        sniff: folded::sniff,
+        read: folded::read,
+    },
 ];
 
 /// The format that claims an input.

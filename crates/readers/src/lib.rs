@@ -12,6 +12,7 @@ mod error;
 mod firefox;
 mod folded;
 mod format;
+mod heapprofile;
 mod input;
 mod jfr;
 #[allow(dead_code, unused_imports, reason = "readers of JSON formats use one part or the other")]
@@ -26,6 +27,9 @@ mod protobuf;
 mod sample_type;
 mod speedscope;
 mod text;
+
+mod read_ahead;
+mod safari;
 mod trace_event;
 
 use perfblame_cct::Profile;
