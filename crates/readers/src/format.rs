@@ -9,6 +9,7 @@ use crate::cpuprofile;
 use crate::error::ReadError;
 use crate::firefox;
 use crate::folded;
+use crate::heapprofile;
 use crate::input::Input;
 use crate::jfr;
 use crate::otlp;
@@ -19,6 +20,7 @@ use crate::perfview;
 use crate::pprof;
 use crate::pprof_legacy;
 use crate::pstats;
+use crate::safari;
 use crate::simpleperf;
 use crate::speedscope;
 use crate::trace_event;
@@ -56,6 +58,8 @@ pub const FORMATS: &[Format] = &[
     speedscope::FORMAT,
     firefox::FORMAT,
     cpuprofile::FORMAT,
+    heapprofile::FORMAT,
+    safari::FORMAT,
     trace_event::CHROME,
     trace_event::FORMAT,
     simpleperf::FORMAT,

@@ -13,6 +13,7 @@ mod error;
 mod firefox;
 mod folded;
 mod format;
+mod heapprofile;
 mod input;
 mod jfr;
 #[allow(dead_code, unused_imports, reason = "readers of JSON formats use one part or the other")]
@@ -27,6 +28,8 @@ mod pprof;
 mod pprof_legacy;
 mod protobuf;
 mod pstats;
+mod read_ahead;
+mod safari;
 mod sample_type;
 mod simpleperf;
 mod speedscope;

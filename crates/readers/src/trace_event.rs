@@ -31,6 +31,7 @@ use crate::error::ReadError;
 use crate::format::{Format, ReadOptions};
 use crate::input::Input;
 use crate::json::{Stream, top_level_keys};
+use crate::read_ahead::ReadAhead;
 
 /// The row of Chrome's own traces in the table: the same reader, another name.
 pub const CHROME: Format = Format {
@@ -100,7 +101,7 @@ fn contains(head: &[u8], sign: &[u8]) -> bool {
 /// Reads a trace.
 pub fn read(input: Input, options: &ReadOptions) -> Result<Profile, ReadError> {
     let mut trace = trace::Trace::new(options);
-    let mut stream = Stream::new(input.into_stream()?);
+    let mut stream = Stream::new(ReadAhead::new(input.into_stream()?));
     file::read(&mut stream, &mut trace)?;
     Ok(trace.finish())
 }

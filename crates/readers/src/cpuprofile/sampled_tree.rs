@@ -49,7 +49,8 @@ struct Row {
 
 #[derive(Clone, Copy, Default, Debug)]
 struct Value {
-    time: i64,
+    /// Nanoseconds, or bytes.
+    amount: i64,
     samples: i64,
 }
 
@@ -120,9 +121,23 @@ impl SampledTree {
             let hit = node.hits.max(0);
             let share = i128::from(span.max(0)) * i128::from(hit) / i128::from(hits.max(1));
             let row = self.row(node.id);
-            self.rows[row as usize].own = Value { time: share as i64, samples: hit };
+            self.rows[row as usize].own = Value { amount: share as i64, samples: hit };
         }
         self.samples = hits as u64;
+    }
+
+    /// Adds the sizes of a heap profile in place of times.
+    pub fn add_sizes(&mut self, chunk: &Chunk) {
+        for node in &chunk.nodes {
+            let row = self.row(node.id);
+            let own = &mut self.rows[row as usize].own;
+            own.amount = own.amount.saturating_add(node.self_size);
+        }
+        for id in &chunk.samples {
+            let row = self.row(*id);
+            self.rows[row as usize].own.samples += 1;
+        }
+        self.samples += chunk.samples.len() as u64;
     }
 
     fn row(&mut self, id: i64) -> u32 {
@@ -156,7 +171,7 @@ impl SampledTree {
         } else {
             self.lines.entry((sample.row, sample.line)).or_default()
         };
-        own.time = own.time.saturating_add(duration);
+        own.amount = own.amount.saturating_add(duration);
         own.samples += 1;
         if by_time {
             self.timed.push((sample, duration));
@@ -187,9 +202,9 @@ impl SampledTree {
         builder.count_samples(self.samples);
         for row in 0..self.rows.len() {
             let own = self.rows[row].own;
-            if own.samples > 0 || own.time != 0 {
+            if own.samples > 0 || own.amount != 0 {
                 let at = self.place(row, builder);
-                builder.add(at, thread, wall, own.time);
+                builder.add(at, thread, wall, own.amount);
                 builder.add(at, thread, samples, own.samples);
             }
         }
@@ -197,7 +212,7 @@ impl SampledTree {
         lines.sort_unstable_by_key(|(key, _)| *key);
         for ((row, line), own) in lines {
             let at = self.place_at_line(row as usize, line, builder);
-            builder.add(at, thread, wall, own.time);
+            builder.add(at, thread, wall, own.amount);
             builder.add(at, thread, samples, own.samples);
         }
         for (sample, duration) in std::mem::take(&mut self.timed) {

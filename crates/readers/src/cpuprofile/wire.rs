@@ -115,7 +115,7 @@ impl Chunk {
     }
 
     /// Reads a node and, where callees are nested in it, all below, without recursion.
-    fn read_node<'a>(
+    pub fn read_node<'a>(
         &mut self,
         cursor: &mut Cursor<'a>,
         builder: &mut ProfileBuilder,

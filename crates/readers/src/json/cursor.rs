@@ -42,6 +42,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// The next byte that is not between values.
+    #[inline]
     fn next_byte(&mut self) -> Result<u8> {
         self.at = scan::skip_gap(self.bytes, self.at);
         match self.bytes.get(self.at) {
@@ -50,6 +51,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
+    #[inline]
     fn expect(&mut self, wanted: u8, what: &'static str) -> Result<()> {
         if self.next_byte()? != wanted {
             return self.bad(what);
@@ -59,17 +61,20 @@ impl<'a> Cursor<'a> {
     }
 
     /// What the next value is.
+    #[inline]
     pub fn peek(&mut self) -> Result<Kind> {
         let byte = self.next_byte()?;
         kind_of(byte).map_or_else(|| self.bad("a value is expected here"), Ok)
     }
 
     /// Steps into an object.
+    #[inline]
     pub fn begin_object(&mut self) -> Result<()> {
         self.expect(b'{', "an object is expected here")
     }
 
     /// Steps into an array.
+    #[inline]
     pub fn begin_array(&mut self) -> Result<()> {
         self.expect(b'[', "an array is expected here")
     }
@@ -82,10 +87,12 @@ impl<'a> Cursor<'a> {
     }
 
     /// As [`Cursor::next_key`], as the bytes between the quotes: for comparing with known keys.
+    #[inline]
     pub fn next_raw_key(&mut self) -> Result<Option<&'a [u8]>> {
         Ok(self.next_key_extent()?.map(|(raw, _)| raw))
     }
 
+    #[inline]
     fn next_key_extent(&mut self) -> Result<Option<(&'a [u8], bool)>> {
         match self.next_byte()? {
             b'}' => {
@@ -101,6 +108,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// True when the array we are in goes on; at its end, which it steps out of, false.
+    #[inline]
     pub fn next_element(&mut self) -> Result<bool> {
         if self.next_byte()? != b']' {
             return Ok(true);
@@ -109,6 +117,7 @@ impl<'a> Cursor<'a> {
         Ok(false)
     }
 
+    #[inline]
     fn string_extent(&mut self) -> Result<(&'a [u8], bool)> {
         let start = self.at + 1;
         let Some(end) = scan::string_end(self.bytes, start) else { return self.cut() };
@@ -163,6 +172,7 @@ impl<'a> Cursor<'a> {
         Ok(self.word().starts_with(b"t"))
     }
 
+    #[inline]
     fn word(&mut self) -> &'a [u8] {
         let start = self.at;
         self.at = scan::scalar_end(self.bytes, start);
@@ -200,6 +210,7 @@ impl<'a> Cursor<'a> {
     }
 }
 
+#[inline]
 pub(super) fn kind_of(byte: u8) -> Option<Kind> {
     Some(match byte {
         b'{' => Kind::Object,

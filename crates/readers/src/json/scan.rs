@@ -8,10 +8,12 @@ const LOW: u64 = 0x0101_0101_0101_0101;
 const SEVEN: u64 = 0x7f7f_7f7f_7f7f_7f7f;
 
 /// The high bit of every byte that is zero, exactly.
+#[inline]
 fn zero_bytes(word: u64) -> u64 {
     !(((word & SEVEN) + SEVEN) | word | SEVEN)
 }
 
+#[inline]
 fn equal_bytes(word: u64, byte: u8) -> u64 {
     zero_bytes(word ^ (LOW * u64::from(byte)))
 }
@@ -20,6 +22,7 @@ fn equal_bytes(word: u64, byte: u8) -> u64 {
 const SHORT_STRING: usize = 64;
 
 /// The first `"` or `\` from `at` on.
+#[inline]
 fn quote_or_backslash(bytes: &[u8], mut at: usize) -> Option<usize> {
     let long = at + SHORT_STRING;
     while let Some(chunk) = bytes.get(at..).and_then(<[u8]>::first_chunk::<8>) {
@@ -45,6 +48,7 @@ pub struct StringEnd {
 }
 
 /// The end of the string whose first byte after the opening quote is at `at`; none when it is not in `bytes`.
+#[inline]
 pub fn string_end(bytes: &[u8], mut at: usize) -> Option<StringEnd> {
     let mut escaped = false;
     loop {
@@ -58,11 +62,13 @@ pub fn string_end(bytes: &[u8], mut at: usize) -> Option<StringEnd> {
 }
 
 /// True for what stands between values: blanks, and commas.
+#[inline]
 pub fn is_gap(byte: u8) -> bool {
     matches!(byte, b' ' | b'\n' | b'\r' | b'\t' | b',')
 }
 
 /// The first byte from `at` on that is not between values.
+#[inline]
 pub fn skip_gap(bytes: &[u8], mut at: usize) -> usize {
     while bytes.get(at).is_some_and(|byte| is_gap(*byte)) {
         at += 1;
@@ -71,6 +77,7 @@ pub fn skip_gap(bytes: &[u8], mut at: usize) -> usize {
 }
 
 /// The end of the number or word that starts at `at`.
+#[inline]
 pub fn scalar_end(bytes: &[u8], mut at: usize) -> usize {
     while let Some(byte) = bytes.get(at) {
         if !(byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'+' | b'_')) {

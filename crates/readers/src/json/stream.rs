@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use super::cursor::kind_of;
 use super::scan::{self, Skip};
-use super::{Fault, Kind, Number};
+use super::{Cursor, Fault, Kind, Number};
 
 type Result<T> = std::result::Result<T, Fault>;
 
@@ -76,6 +76,23 @@ impl<R: Read> Stream<R> {
                 }
             }
         }
+    }
+
+    /// A cursor over what is in the buffer, for records that are read whole: when it reports a cut, get
+    /// [`Stream::more`] and read the record again; when it is done, step over it with [`Stream::advance`].
+    pub fn here(&self) -> Cursor<'_> {
+        Cursor::at_offset(self.window(), self.offset())
+    }
+
+    /// Gets more bytes into the buffer; a cut when there are none.
+    pub fn more(&mut self) -> Result<()> {
+        self.fill()
+    }
+
+    /// Steps over the bytes before `offset`, which a cursor has read.
+    pub fn advance(&mut self, offset: u64) {
+        let ahead = offset.saturating_sub(self.offset());
+        self.start = self.end.min(self.start + ahead as usize);
     }
 
     fn window(&self) -> &[u8] {
@@ -255,11 +272,6 @@ impl<R: Read> Stream<R> {
         }
     }
 
-    /// Gives back the bytes that the last call took, to be read again.
-    pub fn give_back(&mut self, length: usize) {
-        self.start = self.start.saturating_sub(length);
-    }
-
     /// Moves on to the next `{` that follows a `}` or a line break: where, after damage, the next record of an array
     /// may start. False at the end.
     pub fn next_record(&mut self) -> Result<bool> {
@@ -288,8 +300,9 @@ impl<R: Read> Stream<R> {
         }
     }
 
-    /// As [`Stream::raw_value`], for records after damage: a fault when it is no object or longer than a megabyte.
-    pub fn raw_record(&mut self) -> Result<&[u8]> {
+    /// The bytes of the object that is next, without stepping over it, for records after damage: a fault when it is
+    /// longer than a megabyte.
+    pub fn peek_record(&mut self) -> Result<&[u8]> {
         let mut skip = Skip::default();
         let mut seen = 0;
         let length = loop {
@@ -302,7 +315,7 @@ impl<R: Read> Stream<R> {
             }
             self.fill()?;
         };
-        Ok(self.take(0..length, length))
+        Ok(&self.window()[..length])
     }
 
     /// The bytes of the next value, whatever it is, all in the buffer; to be walked with a

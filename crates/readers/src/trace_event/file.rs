@@ -95,22 +95,20 @@ fn read_events<R: Read>(stream: &mut Stream<R>, trace: &mut Trace) -> Result<End
             Err(fault) => return Err(fault),
         }
         let start = stream.offset();
-        let fault = match stream.raw_value() {
-            Ok(raw) => {
-                let length = raw.len();
-                match Event::read(&mut Cursor::at_offset(raw, start)) {
-                    Ok(event) => {
-                        if trace.event(&event).is_err() {
-                            damaged(trace, start);
-                        }
-                        continue;
-                    }
-                    Err(fault) => {
-                        stream.give_back(length);
-                        fault
-                    }
+        let mut cursor = stream.here();
+        let fault = match Event::read(&mut cursor) {
+            Ok(event) => {
+                let end = cursor.offset();
+                if trace.event(&event).is_err() {
+                    damaged(trace, start);
                 }
+                stream.advance(end);
+                continue;
             }
+            Err(Fault::Cut { .. }) => match stream.more() {
+                Ok(()) => continue,
+                Err(fault) => fault,
+            },
             Err(fault) => fault,
         };
         damaged(trace, start);
@@ -131,14 +129,9 @@ fn find_event<R: Read>(stream: &mut Stream<R>, fault: Fault) -> Result<(), Fault
         if !stream.next_record()? {
             return Err(fault);
         }
-        let found = stream.raw_record().map(|raw| {
-            let event = Event::read(&mut Cursor::new(raw));
-            (raw.len(), event.is_ok_and(|event| event.phase != 0))
-        });
-        match found {
-            Ok((length, is_event)) => {
-                stream.give_back(length);
-                if is_event {
+        match stream.peek_record() {
+            Ok(raw) => {
+                if Event::read(&mut Cursor::new(raw)).is_ok_and(|event| event.phase != 0) {
                     return Ok(());
                 }
             }

@@ -252,7 +252,8 @@ impl Trace {
 
     /// The frame of an event's name and category.
     fn frame(&mut self, event: &Event<'_>) -> FrameId {
-        let hermes = event.args.filter(|args| contains(args, b"\"funcLine\""));
+        // Hermes' arguments hold little else; Chrome's are long and never looked at here.
+        let hermes = event.args.filter(|args| args.len() < 4096 && contains(args, b"\"funcLine\""));
         self.frame_key.clear();
         self.frame_key.extend_from_slice(event.name.bytes);
         self.frame_key.push(0);
