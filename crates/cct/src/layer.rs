@@ -50,3 +50,16 @@ impl Layer {
         Self::ALL.into_iter().find(|layer| layer.name() == name)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn layers_are_known_by_their_names() {
+        for layer in Layer::ALL {
+            assert_eq!(Layer::from_name(layer.name()), Some(layer));
+        }
+        assert_eq!(Layer::from_name("cellar"), None);
+    }
+}

@@ -58,7 +58,7 @@ pub use thread::{Thread, role};
 pub use timeline::{TimedCall, TimedSample, Timeline};
 pub use totals::{
     Neighbour, RoleTotal, Total, callees, callers, component_totals, function_totals, group_totals,
-    hot_path, layer_totals, role_totals, thread_totals,
+    hot_path, layer_totals, role_totals, thread_group_totals, thread_totals,
 };
 pub use tree::{Cct, Grain, Siblings};
 pub use values::{Cell, Cells};

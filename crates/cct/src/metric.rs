@@ -99,3 +99,38 @@ impl Metric {
         stored as f64 / 10f64.powi(i32::from(self.decimals))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_of_files_become_units() {
+        for (word, unit, factor) in [
+            ("ns", Unit::Nanoseconds, 1),
+            ("microseconds", Unit::Nanoseconds, 1_000),
+            ("ms", Unit::Nanoseconds, 1_000_000),
+            ("Seconds", Unit::Nanoseconds, 1_000_000_000),
+            ("bytes", Unit::Bytes, 1),
+            ("MiB", Unit::Bytes, 1 << 20),
+            ("samples", Unit::Count, 1),
+            ("", Unit::Count, 1),
+            ("furlongs", Unit::Other("furlongs".to_owned()), 1),
+        ] {
+            assert_eq!(Unit::of_file(word), (unit, factor), "{word}");
+        }
+    }
+
+    #[test]
+    fn units_are_known_by_their_names() {
+        for unit in [Unit::Nanoseconds, Unit::Bytes, Unit::Count, Unit::Other("beats".to_owned())] {
+            assert_eq!(Unit::from_name(unit.name()), unit);
+        }
+    }
+
+    #[test]
+    fn fractional_counts_are_stored_whole() {
+        let metric = Metric { decimals: 2, ..Metric::sampled("samples", Unit::Count) };
+        assert!((metric.shown(12_345) - 123.45).abs() < 1e-9);
+    }
+}

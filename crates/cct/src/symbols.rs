@@ -248,3 +248,45 @@ impl<T> std::fmt::Debug for Interned<T> {
         write!(f, "Interned({} rows)", self.rows.len())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn equal_functions_and_frames_are_one(rows in prop::collection::vec((0u8..4, prop::option::of(0u8..3), 0u64..3), 0..40)) {
+            let mut symbols = Symbols::default();
+            let mut distinct = std::collections::BTreeSet::new();
+            for (name, component, line) in &rows {
+                let name = symbols.string(&name.to_string());
+                let component = component.map(|text| symbols.string(&format!("lib{text}")));
+                let function = Function { component, ..Function::named(name) };
+                let id = symbols.intern_function(function);
+                prop_assert_eq!(symbols.function(id), &function);
+                prop_assert_eq!(symbols.intern_function(function), id);
+                let frame = Frame::of(id).at_line(*line);
+                let id = symbols.intern_frame(frame);
+                prop_assert_eq!(symbols.frame(id), &frame);
+                prop_assert_eq!(symbols.intern_frame(frame), id);
+                distinct.insert(frame);
+            }
+            prop_assert_eq!(symbols.frames().len(), distinct.len());
+        }
+    }
+
+    #[test]
+    fn the_most_exact_place_is_the_call_site() {
+        let frame = Frame::of(FunctionId::new(0));
+        assert_eq!(frame.as_call_site(), None);
+        let address = Frame { address: NonZeroU64::new(16), ..frame };
+        assert_eq!(address.as_call_site(), NonZeroU64::new(16).map(CallSite::Address));
+        let line = address.at_line(3);
+        assert_eq!(line.as_call_site(), position(3).map(|line| CallSite::Line(line, None)));
+        let bytecode = Frame { bytecode: Some(0), ..line };
+        assert_eq!(bytecode.as_call_site(), Some(CallSite::Bytecode(0)));
+        assert_eq!(frame.at_line(0).line, None, "line 0 means unknown");
+        assert_eq!(frame.at_line(u64::MAX).line, None, "so does what does not fit");
+    }
+}

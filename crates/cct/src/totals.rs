@@ -146,6 +146,23 @@ pub fn role_totals(profile: &Profile, metric: MetricId) -> Vec<RoleTotal> {
     roles
 }
 
+/// Value of every group the program put its threads in, largest first; none for threads without one.
+pub fn thread_group_totals(profile: &Profile, metric: MetricId) -> Vec<(Option<StringId>, i64)> {
+    let mut groups: Vec<(Option<StringId>, i64)> = Vec::new();
+    for (thread, value) in thread_totals(profile, metric) {
+        let thread = thread.and_then(|id| profile.threads.get(id.index()));
+        let group = thread.and_then(|thread| thread.group);
+        match groups.iter_mut().find(|(known, _)| *known == group) {
+            Some((_, sum)) => *sum = sum.saturating_add(value),
+            None => groups.push((group, value)),
+        }
+    }
+    groups.sort_by_key(|(group, value)| {
+        (std::cmp::Reverse(*value), group.map(|id| profile.symbols.text(id)))
+    });
+    groups
+}
+
 /// A function's caller or callee, with the value of the calls between the two.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Neighbour {

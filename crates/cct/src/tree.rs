@@ -174,3 +174,46 @@ impl Iterator for Siblings<'_> {
         Some(NodeId::new(row))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn no_table_of_rows_is_an_invalid_tree(parents in prop::collection::vec(prop::option::of(0usize..20), 0..20)) {
+            let frames = vec![FrameId::new(0); parents.len()];
+            let rows: Vec<_> = parents.iter().map(|row| row.map(NodeId::new)).collect();
+            let tree = Cct::from_preorder(Grain::Functions, rows.clone(), frames);
+            let mut visited = Vec::new();
+            let mut todo: Vec<_> = tree.roots().collect();
+            todo.reverse();
+            while let Some(node) = todo.pop() {
+                visited.push(node);
+                let mut children: Vec<_> = tree.children(node).collect();
+                prop_assert!(children.iter().all(|child| tree.parent(*child) == Some(node)));
+                children.reverse();
+                todo.extend(children);
+            }
+            prop_assert!(visited.into_iter().eq(tree.nodes()));
+            for node in tree.nodes() {
+                // A parent is the one that was asked for, or the row became a root.
+                let parent = tree.parent(node);
+                prop_assert!(parent.is_none() || parent == rows[node.index()]);
+                for below in tree.nodes() {
+                    let above = tree.ancestors(below).any(|above| above == node);
+                    prop_assert_eq!(tree.contains(node, below), above);
+                }
+            }
+        }
+
+        #[test]
+        fn inclusive_values_never_overflow(values in prop::collection::vec(any::<i64>(), 0..10)) {
+            let parents = (0..10).map(|row: usize| row.checked_sub(1).map(NodeId::new)).collect();
+            let tree = Cct::from_preorder(Grain::Functions, parents, vec![FrameId::new(0); 10]);
+            let inclusive = tree.inclusive(&values);
+            prop_assert_eq!(inclusive.len(), 10);
+        }
+    }
+}

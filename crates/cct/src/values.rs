@@ -154,3 +154,44 @@ impl Cells {
         self.of(metric).fold(0, |sum, (_, _, value)| sum.saturating_add(value))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeMap;
+
+    proptest! {
+        #[test]
+        fn cells_are_sorted_and_added_up(
+            rows in prop::collection::vec((0usize..4, prop::option::of(0usize..3), -9i64..9, -9i64..9), 0..30),
+        ) {
+            let keys: Vec<_> =
+                rows.iter().map(|(node, thread, _, _)| (NodeId::new(*node), thread.map(ThreadId::new))).collect();
+            let columns = [rows.iter().map(|row| row.2).collect(), rows.iter().map(|row| row.3).collect::<Vec<_>>()];
+            let cells = Cells::from_columns(&keys, &columns);
+            let mut sums: BTreeMap<_, Vec<i64>> = BTreeMap::new();
+            for (key, row) in keys.iter().zip(&rows) {
+                let sum = sums.entry(*key).or_insert_with(|| vec![0, 0]);
+                sum[0] += row.2;
+                sum[1] += row.3;
+            }
+            let expected: Vec<_> =
+                sums.into_iter().map(|((node, thread), values)| Cell { node, thread, values }).collect();
+            prop_assert_eq!(cells.rows().collect::<Vec<_>>(), expected);
+            for (metric, column) in columns.iter().enumerate() {
+                let metric = MetricId::new(metric);
+                let total: i64 = column.iter().sum();
+                prop_assert_eq!(cells.total(metric), total);
+                prop_assert_eq!(cells.dense(metric, 4).iter().sum::<i64>(), total);
+                let threads = [None, Some(0), Some(1), Some(2)].map(|thread| thread.map(ThreadId::new));
+                let split = threads.map(|thread| cells.dense_on(metric, thread, 4).iter().sum::<i64>());
+                prop_assert_eq!(split.iter().sum::<i64>(), total);
+                // Moving all to one node adds up all.
+                let moved = cells.moved(|_| Some(NodeId::new(0)));
+                prop_assert_eq!(moved.total(metric), total);
+                prop_assert_eq!(cells.moved(|_| None).len(), 0);
+            }
+        }
+    }
+}

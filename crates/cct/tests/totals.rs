@@ -4,7 +4,7 @@ use expect_test::{Expect, expect};
 use perfblame_cct::{
     Grain, Layer, Metric, MetricId, Neighbour, Profile, ProfileBuilder, StringId, Thread, Times,
     Unit, callees, callers, callers_tree, component_totals, function_totals, hot_path,
-    layer_totals, role_totals, rooted_at, thread_totals,
+    layer_totals, role_totals, rooted_at, thread_group_totals, thread_totals,
 };
 use perfblame_fixtures::{any_samples, draw, profile, profile_of};
 use proptest::prelude::*;
@@ -140,9 +140,11 @@ fn threads_of_one_role_and_components_and_layers_add_up() {
     let metric = builder.metric(Metric::sampled("samples", Unit::Count));
     let main = builder.named_frame("main", Layer::Application);
     let read = builder.named_frame("read", Layer::Kernel);
+    let main_thread = builder.string("main");
     let mut thread = |name: &str| {
         let name: StringId = builder.string(name);
-        builder.thread(Thread::named(name))
+        let group = Some(builder.string("pool")).filter(|_| name != main_thread);
+        builder.thread(Thread { group, ..Thread::named(name) })
     };
     let [one, two, other] = ["worker-1", "worker-2", "main"].map(&mut thread);
     for (thread, stack) in
@@ -157,6 +159,10 @@ fn threads_of_one_role_and_components_and_layers_add_up() {
         .collect();
     assert_eq!(roles, [("worker-#".to_owned(), 2, 3), ("main".to_owned(), 1, 1)]);
     assert_eq!(thread_totals(&profile, metric), [(Some(one), 2), (Some(two), 1), (Some(other), 1)]);
+    let groups: Vec<_> = (thread_group_totals(&profile, metric).into_iter())
+        .map(|(group, value)| (group.map(|id| profile.symbols.text(id)), value))
+        .collect();
+    assert_eq!(groups, [(Some("pool"), 3), (None, 1)]);
     let layers: Vec<_> = (layer_totals(&profile, &values).into_iter())
         .map(|(layer, total)| (layer, total.inclusive, total.self_value))
         .collect();

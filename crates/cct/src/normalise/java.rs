@@ -42,10 +42,10 @@ static CLASS: LazyLock<Option<Regex>> = LazyLock::new(|| {
         # CGLIB, of Spring, Guice and by itself.
         | (?<cglib> \$\$ (?: (?:Enhancer|FastClass|KeyFactory|BulkBean|MethodWrapper) By [A-Za-z]+ | SpringCGLIB ) )
           \$\$ [0-9a-fA-F]+
-        # Byte Buddy, and Mockito and Hibernate on it.
-        | (?<buddy> \$ (?: ByteBuddy | MockitoMock | HibernateProxy | HibernateInstantiator
-                         | HibernateAccessOptimizer | HibernateBasicProxy ) )
-          \$ [0-9A-Za-z]+
+        # Byte Buddy, and Mockito and Hibernate on it: eight random characters, or a number.
+        | (?<buddy> \$ (?: ByteBuddy | HibernateProxy | HibernateInstantiator | HibernateAccessOptimizer
+                         | HibernateBasicProxy ) ) \$ [0-9A-Za-z]{8} \b
+        | (?<mock> \$MockitoMock ) \$ [0-9]+
         # Javassist.
         | (?<javassist> _\$\$_ (?: jvst | javassist ) ) [0-9a-f]* (?: _ [0-9a-f]+ )*
         # Groovy closures and scripts.
@@ -66,10 +66,20 @@ pub(super) fn without_class_numbers(name: &str) -> Cow<'_, str> {
         name.bytes().any(|b| b.is_ascii_digit()) && name.contains(['$', '/', '+', 'S', 'G', '_']);
     match &*CLASS {
         Some(pattern) if worth => pattern.replace_all(name, |found: &Captures<'_>| {
+            if found.name("hidden").is_some_and(|kept| is_lambda(&name[..kept.end()])) {
+                return found[0].to_owned();
+            }
             // All groups that took part are kept; what stands between and after them is not.
             let groups = found.iter().skip(1).flatten();
-            groups.map(|group| group.as_str()).collect::<String>()
+            groups.map(|group| group.as_str()).collect()
         }),
         _ => Cow::Borrowed(name),
     }
+}
+
+/// True for a text that ends in the class of a lambda, which is another kind's business.
+fn is_lambda(before: &str) -> bool {
+    let class = before.trim_end_matches(|c: char| c.is_ascii_digit() || c == '$');
+    class.ends_with("$$Lambda")
+        || class.rsplit_once("LambdaForm$").is_some_and(|(_, form)| !form.contains(['.', '/']))
 }

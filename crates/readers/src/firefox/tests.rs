@@ -101,7 +101,10 @@ fn processed_profiles_with_shared_tables_and_time_deltas() {
     let components: Vec<_> =
         profile.symbols.functions().map(|(id, _)| profile.symbols.component(id)).collect();
     assert_eq!(components, [Some("a.out"), Some("a.out"), Some("libc.so.6")]);
-    assert!(profile.symbols.frames().any(|(_, frame)| frame.inlined && frame.line.is_some()));
+    let input = Input::from_bytes(text.as_bytes().to_vec()).unwrap();
+    let options = ReadOptions { grain: Grain::Frames, times: Times::Drop };
+    let exact = read(input, &options).unwrap();
+    assert!(exact.symbols.frames().any(|(_, frame)| frame.inlined && frame.line.is_some()));
 }
 
 #[test]
