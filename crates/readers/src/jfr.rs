@@ -81,14 +81,12 @@ pub fn read(input: Input, options: &ReadOptions) -> Result<Profile, ReadError> {
     let mut unfinished = false;
     while feed.fill(HEADER_BYTES as u64, &mut recording) {
         let Some(header) = Header::read(feed.bytes()) else {
+            let first = feed.passed;
             let skipped = feed.skip_to_chunk(&mut recording);
             // Behind a chunk that is still being written stand events whose stacks are not written yet.
             let code = if unfinished { "unflushed-bytes" } else { "damaged-bytes" };
             recording.builder.warn_many(code, skipped, || {
-                format!(
-                    "bytes that belong to no chunk were left out, first at byte {}",
-                    feed.passed
-                )
+                format!("bytes that belong to no chunk were left out, first at byte {first}")
             });
             continue;
         };

@@ -34,6 +34,7 @@ const AMOUNT: usize = 4;
 /// Reads a chunk and says how many of its bytes it is made of: fewer than there are when another chunk starts in the
 /// middle of them.
 pub fn read_chunk(recording: &mut Recording, header: &Header, bytes: &[u8]) -> usize {
+    note_gaps(recording, header, bytes);
     let anchors = anchors(bytes, header);
     let Some(metadata) = find_metadata(header, bytes, &anchors) else {
         let offset = recording.offset;
@@ -47,7 +48,7 @@ pub fn read_chunk(recording: &mut Recording, header: &Header, bytes: &[u8]) -> u
         (0..).zip(&types).map(|(row, event)| (event.id, row)).collect();
     let walk = walk(bytes, header, |kind| rows.get(&kind).copied(), &anchors);
     recording.begin_chunk(header);
-    note_damage(recording, header, bytes, &walk);
+    note_losses(recording, header, bytes, &walk);
     let mut pools = Pools::new(bytes, header.integers, &metadata);
     let layouts = Layouts::new(
         &mut pools,
@@ -140,7 +141,8 @@ fn pooled_class(types: &[EventType<'_>], slots: &[usize]) -> Option<ClassId> {
     fields.find(|field| field.pooled).map(|field| field.class)
 }
 
-fn note_damage(recording: &mut Recording, header: &Header, bytes: &[u8], walk: &Walk) {
+/// Says what is missing of a chunk.
+fn note_gaps(recording: &mut Recording, header: &Header, bytes: &[u8]) {
     let offset = recording.offset;
     if (bytes.len() as u64) < header.size {
         let missing = header.size - bytes.len() as u64;
@@ -153,8 +155,14 @@ fn note_damage(recording: &mut Recording, header: &Header, bytes: &[u8], walk: &
                 "the chunk at byte {offset} was still being written and is read as far as it goes"
             )
         });
-    } else if let Some(at) = walk.broken_at {
-        let (at, lost) = (offset + at as u64, walk.lost);
+    }
+}
+
+/// Says what is lost in a chunk. At the end of one that is cut off or unfinished, that is no surprise.
+fn note_losses(recording: &mut Recording, header: &Header, bytes: &[u8], walk: &Walk) {
+    let whole = bytes.len() as u64 >= header.size && !header.unfinished;
+    if let Some(at) = walk.broken_at.filter(|_| whole) {
+        let (at, lost) = (recording.offset + at as u64, walk.lost);
         recording.builder.warn("damaged-records", || {
             format!("records were lost in {lost} damaged bytes, first at byte {at}")
         });

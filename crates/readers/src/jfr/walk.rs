@@ -37,6 +37,11 @@ pub fn walk(
     let mut walk = Walk { end: bytes.len(), ..Walk::default() };
     let mut at = HEADER_BYTES;
     while at < walk.end {
+        // A size that is too large swallows the chunks that follow, whose header reads as a record.
+        if bytes[at] == MAGIC[0] && is_chunk(bytes, at) {
+            walk.end = at;
+            break;
+        }
         let mut scan = Scanner::new(bytes, header.integers, at);
         let next = scan.int().and_then(|size| at.checked_add(size as usize));
         let kind = scan.long();
@@ -56,7 +61,6 @@ pub fn walk(
             _ => {
                 if walk.broken_at.is_none() {
                     walk.broken_at = Some(at);
-                    // A size that is too large swallows the chunks that follow.
                     walk.end = next_chunk(bytes, at).unwrap_or(bytes.len());
                 }
                 let anchor = anchors[anchors.partition_point(|anchor| *anchor <= at)..].first();
@@ -71,9 +75,13 @@ pub fn walk(
 
 /// Where the next chunk starts at or after an offset.
 pub fn next_chunk(bytes: &[u8], from: usize) -> Option<usize> {
-    let found = memmem::find_iter(bytes.get(from..)?, MAGIC).map(|at| from + at);
-    // Major versions so far are 0, 1 and 2; four bytes alone could be anything.
-    found.into_iter().find(|at| matches!(bytes.get(at + 4..at + 6), Some([0, 0..=9])))
+    memmem::find_iter(bytes.get(from..)?, MAGIC).map(|at| from + at).find(|at| is_chunk(bytes, *at))
+}
+
+/// Four bytes alone could be anything; major versions so far are 0, 1 and 2.
+fn is_chunk(bytes: &[u8], at: usize) -> bool {
+    let start = bytes.get(at..).unwrap_or_default();
+    start.starts_with(MAGIC) && matches!(start.get(4..6), Some([0, 0..=9]))
 }
 
 /// The chain of checkpoints from the last to the first, and the metadata: where records start even when one between
