@@ -160,10 +160,10 @@ impl Trace {
                 }
             }
             "*threads" => {
-                if let Some((tid, name)) = line.split_once('\t') {
-                    if let Ok(tid) = tid.parse::<u64>() {
-                        self.threads.insert(tid as u16, name.to_owned());
-                    }
+                let parts = line.split_once('\t');
+                let thread = parts.and_then(|(tid, name)| Some((tid.parse::<u64>().ok()?, name)));
+                if let Some((tid, name)) = thread {
+                    self.threads.insert(tid as u16, name.to_owned());
                 }
             }
             "*methods" => self.method(line),
@@ -288,8 +288,8 @@ impl<'a> Calls<'a> {
         for (key, value) in &trace.summary {
             match key.as_str() {
                 "elapsed-time-usec" => {
-                    builder.info.duration =
-                        value.parse().ok().map(|us: i64| us.saturating_mul(1_000))
+                    let us: Option<i64> = value.parse().ok();
+                    builder.info.duration = us.map(|us| us.saturating_mul(1_000));
                 }
                 "data-file-overflow" if value == "true" => {
                     builder.warn("cut-off", || {
@@ -376,28 +376,23 @@ impl<'a> Calls<'a> {
             return *frame;
         }
         let builder = &mut *self.builder;
-        let function = match self.trace.methods.get(&id) {
-            Some(method) => {
-                let name = builder.string(&format!("{}.{}", method.class, method.name));
-                let signature =
-                    (!method.signature.is_empty()).then(|| builder.string(&method.signature));
-                let file = (!method.file.is_empty()).then(|| builder.string(&method.file));
-                let component = builder.string(&method.class);
-                Function {
-                    signature,
-                    file,
-                    line: position(method.line),
-                    ..Function::named(name)
-                        .in_component(component)
-                        .in_layer(java_layer(&method.class))
-                }
+        let function = if let Some(method) = self.trace.methods.get(&id) {
+            let name = builder.string(&format!("{}.{}", method.class, method.name));
+            let text = |builder: &mut ProfileBuilder, text: &str| {
+                (!text.is_empty()).then(|| builder.string(text))
+            };
+            let component = builder.string(&method.class);
+            Function {
+                signature: text(builder, &method.signature),
+                file: text(builder, &method.file),
+                line: position(method.line),
+                ..Function::named(name).in_component(component).in_layer(java_layer(&method.class))
             }
-            None => {
-                builder.warn("unknown-methods", || {
-                    "records refer to methods that are not in the file".to_owned()
-                });
-                Function::named(builder.string(&format!("method 0x{id:x}")))
-            }
+        } else {
+            builder.warn("unknown-methods", || {
+                "records refer to methods that are not in the file".to_owned()
+            });
+            Function::named(builder.string(&format!("method 0x{id:x}")))
         };
         let function = builder.function(function);
         let frame = builder.frame(Frame::of(function));

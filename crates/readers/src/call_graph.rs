@@ -265,6 +265,7 @@ mod tests {
     use perfblame_cct::{Layer, Metric, Times, Unit};
     use perfblame_fixtures::draw;
     use proptest::prelude::*;
+    use std::fmt::Write as _;
 
     /// `self: f 3, g 4` and `f>g calls inclusive` lines.
     fn graph(text: &str) -> perfblame_cct::Profile {
@@ -297,7 +298,7 @@ mod tests {
         builder.finish()
     }
 
-    fn check(text: &str, expected: Expect) {
+    fn check(text: &str, expected: &Expect) {
         let profile = graph(text);
         let warnings: Vec<_> =
             profile.warnings.iter().map(|w| format!("{} {}\n", w.code, w.count)).collect();
@@ -308,7 +309,7 @@ mod tests {
     fn a_callee_is_shared_by_its_callers() {
         check(
             "main 10\na 1\nb 2\nwork 90\nmain>a 1 31\nmain>b 1 62\na>work 5 30\nb>work 5 60",
-            expect![[r"
+            &expect![[r"
                 main 103 10
                   a 31 1
                     work 30 30
@@ -322,7 +323,7 @@ mod tests {
     fn shares_add_up_though_they_do_not_divide() {
         check(
             "main 0\nwork 10\nleaf 1\nmain>a 1 4\nmain>b 1 4\nmain>c 1 4\na>work 1 4\nb>work 1 4\nc>work 1 4\nwork>leaf 1 1",
-            expect![[r"
+            &expect![[r"
                 main 11 0
                   a 3 0
                     work 3 3
@@ -339,7 +340,7 @@ mod tests {
     fn cycles_are_cut_and_recursion_stays_visible() {
         check(
             "main 1\nf 10\ng 20\nmain>f 1 30\nf>g 4 25\ng>f 3 12\nf>f 2 5",
-            expect![[r"
+            &expect![[r"
                 main 31 1
                   f 30 10
                     f 0 0
@@ -354,7 +355,7 @@ mod tests {
     fn what_no_caller_paid_for_came_from_outside() {
         check(
             "main 0\nhandler 100\nmain>handler 1 40",
-            expect![[r"
+            &expect![[r"
                 handler 60 60
                 main 40 0
                   handler 40 40
@@ -366,7 +367,7 @@ mod tests {
     fn a_graph_that_is_only_a_cycle_has_a_root() {
         check(
             "a 5\nb 7\na>b 1 12\nb>a 1 3",
-            expect![[r"
+            &expect![[r"
                 a 12 5
                   b 7 7
                     a 0 0
@@ -382,9 +383,9 @@ mod tests {
         for level in 0..60 {
             for (side, share) in [("a", 3), ("b", 1)] {
                 let below = level + 1;
-                text += &format!("{side}{level} 7\n");
-                text += &format!("{side}{level}>a{below} {share} {}\n", share * 1000);
-                text += &format!("{side}{level}>b{below} {share} {}\n", 4000 - share * 1000);
+                let _ = writeln!(text, "{side}{level} 7");
+                let _ = writeln!(text, "{side}{level}>a{below} {share} {}", share * 1000);
+                let _ = writeln!(text, "{side}{level}>b{below} {share} {}", 4000 - share * 1000);
             }
         }
         let profile = graph(&text);
@@ -398,7 +399,7 @@ mod tests {
     fn a_chain_deeper_than_the_limit_is_cut() {
         let mut text = String::new();
         for level in 0..3_000 {
-            text += &format!("f{level} 1\nf{level}>f{} 1 {}\n", level + 1, 2_999 - level);
+            let _ = writeln!(text, "f{level} 1\nf{level}>f{} 1 {}", level + 1, 2_999 - level);
         }
         let profile = graph(&text);
         assert_eq!(profile.cells.total(MetricId::new(0)), 3_000);
@@ -413,11 +414,11 @@ mod tests {
         ) {
             let mut text = String::new();
             for (function, cost) in costs.iter().enumerate() {
-                text += &format!("f{function} {cost}\n");
+                let _ = writeln!(text, "f{function} {cost}");
             }
             let mut calls_sum = 0;
             for (from, to, calls, cost) in &edges {
-                text += &format!("f{from}>f{to} {calls} {cost}\n");
+                let _ = writeln!(text, "f{from}>f{to} {calls} {cost}");
                 calls_sum += calls;
             }
             let profile = graph(&text);

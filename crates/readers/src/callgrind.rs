@@ -148,7 +148,7 @@ mod tests {
     use perfblame_cct::{Grain, Times};
     use std::fmt::Write as _;
 
-    fn check(text: &str, grain: Grain, expected: Expect) {
+    fn check(text: &str, grain: Grain, expected: &Expect) {
         let input = Input::from_bytes(text.as_bytes().to_vec()).unwrap();
         assert!(sniff(&input));
         let profile = read(input, &ReadOptions { grain, times: Times::Drop }).unwrap();
@@ -194,7 +194,7 @@ mod tests {
              fn=(2)\n51 100\njump=3 +1\n+1\ncob=(2)\ncfi=(2)\ncfn=(3)\ncalls=2 20\n-1 300\n\
              ob=(2)\nfl=(2)\nfn=(3)\n20 700\ntotals: 820\n",
             Grain::Frames,
-            expect![[r"
+            &expect![[r"
                 main line 16 in /bin/prog [20, 0]
                   f starts 50 line 51 in /bin/prog [100, 1]
                     g starts 20 line 20 in /lib/libz.so.1 [300, 2]
@@ -212,7 +212,7 @@ mod tests {
             "events: Ir\nfl=fib.c\nfn=main\n1 2\ncfn=fib\ncalls=1 5\n1 10\nfn=fib\n5 3\ncfn=fib'2\ncalls=1 5\n\
              6 7\nfn=fib'2\n5 7\ncfn=fib'2\ncalls=4 5\n6 5\n",
             Grain::Functions,
-            expect![[r"
+            &expect![[r"
                 main in fib.c [2, 0]
                   fib starts 5 in fib.c [3, 1]
                     fib starts 5 in fib.c [7, 1]
@@ -230,7 +230,7 @@ mod tests {
             "creator: xdebug 3.0.2\nevents: Time_(10ns) Memory_(bytes)\nthread: 1\nfl=a.php\nfn=main\n1 5 100\n\
              thread: 2\nfl=a.php\nfn=main\n1 7\n",
             Grain::Functions,
-            expect![[r"
+            &expect![[r"
                 main in a.php [120, 100, 0]
                 Time ns 120
                 Memory bytes 100
@@ -246,7 +246,7 @@ mod tests {
         check(
             "positions: instr line\nevents: Ir Dr\nfn=main\n0x1000 5 1 2\n+4 * 3\n+4 +1 5 6\n",
             Grain::Frames,
-            expect![[r"
+            &expect![[r"
                 main line 5 at 0x1000 in - [1, 2, 0]
                 main line 5 at 0x1004 in - [3, 0, 0]
                 main line 6 at 0x1008 in - [5, 6, 0]
@@ -262,7 +262,7 @@ mod tests {
         check(
             "events: Ir\nsummary: 10\n5 1\nfn=main\nnonsense\n1 x\n1 4\nzzz=3\n-5 3\n99999999999999999999 1\n",
             Grain::Functions,
-            expect![[r"
+            &expect![[r"
                 main in - [4, 0]
                 Ir count 4
                 calls count 0

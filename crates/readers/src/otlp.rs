@@ -161,10 +161,7 @@ fn read_message(
             Err(fault) => warn_damaged(builder, fault),
         }
     }
-    let tables = match dictionary {
-        Some(dictionary) => Some(Tables::of_dictionary(builder, dictionary)),
-        None => None,
-    };
+    let tables = dictionary.map(|dictionary| Tables::of_dictionary(builder, dictionary));
     for resource in resources {
         let result = read_resource(builder, samples, tables.as_ref(), resource);
         if let Err(fault) = result {

@@ -366,7 +366,7 @@ mod tests {
         Writer::default().packed(1, locations).packed(2, values)
     }
 
-    fn check(bytes: Vec<u8>, options: &ReadOptions, expected: Expect) {
+    fn check(bytes: Vec<u8>, options: &ReadOptions, expected: &Expect) {
         let input = Input::from_bytes(bytes).unwrap();
         assert!(sniff(&input));
         let profile = read(input, options).unwrap();
@@ -419,7 +419,7 @@ mod tests {
         check(
             with_strings(bytes),
             &options,
-            expect![[r#"
+            &expect![[r#"
             2 samples
             cpu ns 10000000 period Some(10000000)
             samples count 1 period None
@@ -452,7 +452,7 @@ mod tests {
         check(
             with_strings(bytes),
             &ReadOptions::default(),
-            expect![[r#"
+            &expect![[r#"
             2 samples
             cpu ns 20000000 period Some(10000000)
             samples count 2 period None
@@ -475,7 +475,7 @@ mod tests {
         check(
             with_strings(bytes),
             &ReadOptions::default(),
-            expect![[r#"
+            &expect![[r#"
             3 samples
             cpu ns 20000000 period Some(10000000)
             samples count 3 period None

@@ -108,14 +108,13 @@ impl Legacy {
                     stack.push(self.named_frame(builder, *address, name));
                 }
             }
-            let at = match builder.stack(&stack) {
-                Some(at) => at,
-                None => {
-                    builder.warn("samples-without-stack", || {
-                        "samples without a stack are kept as truncated".to_owned()
-                    });
-                    builder.truncated_root()
-                }
+            let at = if let Some(at) = builder.stack(&stack) {
+                at
+            } else {
+                builder.warn("samples-without-stack", || {
+                    "samples without a stack are kept as truncated".to_owned()
+                });
+                builder.truncated_root()
             };
             let thread = sample.thread.as_ref().map(|thread| {
                 *threads.entry(thread.clone()).or_insert_with(|| {
@@ -202,7 +201,7 @@ mod tests {
     use expect_test::{Expect, expect};
     use perfblame_fixtures::draw;
 
-    fn check(bytes: Vec<u8>, expected: Expect) {
+    fn check(bytes: Vec<u8>, expected: &Expect) {
         let input = Input::from_bytes(bytes).unwrap();
         assert!(sniff(&input));
         let profile = read(input, &ReadOptions::default()).unwrap();
@@ -239,7 +238,7 @@ mod tests {
                 prog+0x200 10000000 0
                   prog+0x2 10000000 10000000
             "]];
-            check(cpu(kind), expected);
+            check(cpu(kind), &expected);
         }
     }
 
@@ -249,7 +248,7 @@ mod tests {
         bytes.truncate(8 * 14);
         check(
             bytes,
-            expect![[r"
+            &expect![[r"
             cpu ns Some(10000000)
             0x1100 30000000 0
               0x9000 30000000 0
@@ -266,7 +265,7 @@ mod tests {
             bad line\n";
         check(
             text.as_bytes().to_vec(),
-            expect![[r"
+            &expect![[r"
             goroutine count Some(1)
             main.main 3 1
               main.wait 2 2
@@ -281,7 +280,7 @@ mod tests {
             MAPPED_LIBRARIES:\n00000010-00000100: /bin/prog\n";
         check(
             text.as_bytes().to_vec(),
-            expect![[r"
+            &expect![[r"
             inuse_space bytes Some(524288)
             prog+0x10 528909 0
               prog+0x0 528909 528909

@@ -313,6 +313,7 @@ impl Writer {
     }
 
     /// A message.
+    #[expect(clippy::needless_pass_by_value, reason = "messages are written inside out")]
     pub fn message(self, number: u32, value: Self) -> Self {
         self.bytes(number, &value.0)
     }

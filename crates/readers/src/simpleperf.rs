@@ -299,11 +299,12 @@ impl<'a> Recording<'a> {
         };
         builder.add(at, Some(thread), metric, count);
         builder.time_sample(time, at, Some(thread), metric, count);
-        if self.events.get(event as usize).is_some_and(|event| event == "sched:sched_switch") {
-            if let Some((off_cpu, waited)) = self.off_cpu.zip(self.waited(tid, time)) {
-                builder.add(at, Some(thread), off_cpu, waited);
-                builder.time_sample(time, at, Some(thread), off_cpu, waited);
-            }
+        let event = self.events.get(event as usize);
+        if event.is_some_and(|event| event == "sched:sched_switch")
+            && let Some((off_cpu, waited)) = self.off_cpu.zip(self.waited(tid, time))
+        {
+            builder.add(at, Some(thread), off_cpu, waited);
+            builder.time_sample(time, at, Some(thread), off_cpu, waited);
         }
         builder.count_samples(1);
         Ok(())

@@ -23,7 +23,7 @@ fn add(stacks: &mut Stacks, stack: Vec<String>, values: &[i64]) {
 /// Reads what `Profile.String()` of google/pprof prints: a line of types, samples as values and location ids, locations.
 fn expected(text: &str) -> (Vec<String>, u64, Stacks) {
     let mut lines = text.lines().skip_while(|line| *line != "Samples:").skip(1);
-    let types = lines.next().unwrap().split_whitespace().map(str::to_owned).collect();
+    let types = lines.next().unwrap_or("").split_whitespace().map(str::to_owned).collect();
     let mut samples: Vec<(Vec<i64>, Vec<&str>)> = Vec::new();
     for line in lines.by_ref().take_while(|line| *line != "Locations") {
         let Some((values, ids)) = line.split_once(':') else { continue };
@@ -39,7 +39,7 @@ fn expected(text: &str) -> (Vec<String>, u64, Stacks) {
         let words: Vec<&str> = line.split_whitespace().collect();
         let id = words[0].trim_end_matches(':');
         let frame = match words[2..] {
-            [name, place, _] => format!("{name} {}", place.rsplit(':').nth(1).unwrap()),
+            [name, place, _] => format!("{name} {}", place.rsplit(':').nth(1).unwrap_or("")),
             _ => words[1].to_owned(),
         };
         locations.insert(id, frame);
@@ -60,7 +60,11 @@ fn found(profile: &Profile) -> Stacks {
             match frame.address {
                 Some(address) => format!("{address:#x}"),
                 None => {
-                    format!("{} {}", profile.name_of(node), frame.line.map_or(0, |line| line.get()))
+                    format!(
+                        "{} {}",
+                        profile.name_of(node),
+                        frame.line.map_or(0, std::num::NonZero::get)
+                    )
                 }
             }
         };
@@ -90,13 +94,15 @@ fn stacks_and_values_are_those_of_pprof() {
         assert_eq!(profile.info.format, "pprof legacy", "{name}");
         if types.last().is_some_and(|last| last == "delay/microseconds") {
             // Times are nanoseconds here.
-            expected.values_mut().for_each(|values| values[1] *= 1_000);
+            for values in expected.values_mut() {
+                values[1] *= 1_000;
+            }
         }
         assert_eq!(found(&profile), expected, "{name}");
         // Threads that share a stack are one sample to pprof, one each to us.
-        let shared = if name == "google-cppbench.thread" { 1 } else { 0 };
+        let shared = u64::from(name == "google-cppbench.thread");
         assert_eq!(profile.samples, count + shared, "{name}");
-        let without_stack = if name == "google-gobench.heap" { 1 } else { 0 };
+        let without_stack = usize::from(name == "google-gobench.heap");
         assert_eq!(profile.warnings.len(), without_stack, "{name}: {:?}", profile.warnings);
         checked += 1;
     }

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use super::tables::{Attribute, Tables, attribute};
 use crate::pprof::summary;
 use crate::protobuf::{Fault, Field, Value};
-use crate::sample_type::{Column, add_metric, unit};
+use crate::sample_type::{self, Column, add_metric, unit};
 
 /// Distinct values of all attributes that are counted.
 const MAX_VALUES: usize = 10_000;
@@ -145,24 +145,21 @@ impl Samples {
         for (kind, word) in &header.types {
             let (name, word) = (tables.text(*kind).into_owned(), tables.text(*word).into_owned());
             let known = self.metrics.get(&(name.clone(), word.clone()));
-            columns.push(match known {
-                Some(column) => *column,
-                None => {
-                    let (unit, scale) = unit(&word);
-                    let mut metric = Metric::sampled(&name, unit);
-                    if let Some((_, period_word)) = header.period_type {
-                        let (period_unit, period_scale) =
-                            crate::sample_type::unit(&tables.text(period_word));
-                        if period_unit == metric.unit && header.period != 0 {
-                            metric = metric.with_period(header.period.saturating_mul(period_scale));
-                        }
-                    }
-                    let column =
-                        Column { metric: add_metric(builder, &mut self.taken, metric), scale };
-                    self.metrics.insert((name, word), column);
-                    column
+            if let Some(column) = known {
+                columns.push(*column);
+                continue;
+            }
+            let (unit, scale) = unit(&word);
+            let mut metric = Metric::sampled(&name, unit);
+            if let Some((_, period_word)) = header.period_type {
+                let (period_unit, period_scale) = sample_type::unit(&tables.text(period_word));
+                if period_unit == metric.unit && header.period != 0 {
+                    metric = metric.with_period(header.period.saturating_mul(period_scale));
                 }
-            });
+            }
+            let column = Column { metric: add_metric(builder, &mut self.taken, metric), scale };
+            self.metrics.insert((name, word), column);
+            columns.push(column);
         }
         if let Some((kind, word)) = header.period_type {
             let text = format!("{} {} {}", tables.text(kind), header.period, tables.text(word));
@@ -205,7 +202,7 @@ impl Samples {
                     }
                 }
                 number if number == times_field => {
-                    times.extend(field.fixed64s().map(|time| time as i64))
+                    times.extend(field.fixed64s().map(|time| time as i64));
                 }
                 1 => first = field.uint(),
                 2 => second = field.uint(),
@@ -213,14 +210,13 @@ impl Samples {
             }
         }
         self.find_stack(builder, tables, header, order, first, second)?;
-        let at = match builder.stack(&self.stack) {
-            Some(at) => at,
-            None => {
-                builder.warn("samples-without-stack", || {
-                    "samples without a stack are kept as truncated".to_owned()
-                });
-                builder.truncated_root()
-            }
+        let at = if let Some(at) = builder.stack(&self.stack) {
+            at
+        } else {
+            builder.warn("samples-without-stack", || {
+                "samples without a stack are kept as truncated".to_owned()
+            });
+            builder.truncated_root()
         };
         let thread = self.thread(builder, tables, &attributes);
         self.count(tables, &attributes);

@@ -100,10 +100,10 @@ impl<'a> Tables<'a> {
             match field.number {
                 number if number == layout.strings => tables.strings.push(field.bytes()),
                 number if number == layout.mappings => {
-                    mappings.push(or_empty(builder, mapping(field)))
+                    mappings.push(or_empty(builder, mapping(field)));
                 }
                 number if number == layout.functions => {
-                    functions.push(or_empty(builder, function(field)))
+                    functions.push(or_empty(builder, function(field)));
                 }
                 number if number == layout.locations => locations.push(field),
                 number if number == layout.attributes => attributes.push(field),

@@ -153,10 +153,10 @@ fn drop_signal_frames(samples: &mut [Sample]) {
 /// Some unwinders find the leaf twice, once as a return address.
 pub fn drop_repeated_leaves(samples: &mut [Sample]) {
     for sample in samples {
-        if let [leaf, above, ..] = sample.addresses[..] {
-            if leaf == above.wrapping_add(1) {
-                sample.addresses.remove(1);
-            }
+        if let [leaf, above, ..] = sample.addresses[..]
+            && leaf == above.wrapping_add(1)
+        {
+            sample.addresses.remove(1);
         }
     }
 }

@@ -36,14 +36,14 @@ impl MemoryMap {
                     line = line.replace(name.as_str(), value);
                 }
             }
-            if let Some(mapping) = mapping(&line) {
-                if map.mappings.len() < MAX_MAPPINGS {
-                    map.mappings.extend(mapping);
+            if let Some((mapping, is_code)) = mapping(&line) {
+                if is_code && map.mappings.len() < MAX_MAPPINGS {
+                    map.mappings.push(mapping);
                 }
-            } else if let Some((name, value)) = line.split_once('=') {
-                if variables.len() < MAX_VARIABLES {
-                    variables.push((format!("${}", name.trim()), value.trim().to_owned()));
-                }
+            } else if let Some((name, value)) = line.split_once('=')
+                && variables.len() < MAX_VARIABLES
+            {
+                variables.push((format!("${}", name.trim()), value.trim().to_owned()));
             }
         }
         map
@@ -86,8 +86,8 @@ fn without_log_prefix(line: &str) -> &str {
     }
 }
 
-/// One line: none when it is no mapping, an inner none when it is one without code.
-fn mapping(line: &str) -> Option<Option<Mapping>> {
+/// One line, and whether what is mapped can run.
+fn mapping(line: &str) -> Option<(Mapping, bool)> {
     let mut words = line.split_ascii_whitespace();
     let first = words.next()?;
     let (start, end) = first.split_once('-')?;
@@ -100,9 +100,7 @@ fn mapping(line: &str) -> Option<Option<Mapping>> {
         }
         _ => (None, &rest[..]),
     };
-    if permissions.is_some_and(|permissions| !permissions.contains('x')) {
-        return Some(None);
-    }
+    let is_code = permissions.is_none_or(|permissions| permissions.contains('x'));
     // `offset device inode file`, or `file (@offset) build-id`.
     let proc_maps = rest.len() >= 3 && rest[1].contains(':') && hex(rest[0]).is_some();
     let (offset, file) = if proc_maps {
@@ -112,7 +110,7 @@ fn mapping(line: &str) -> Option<Option<Mapping>> {
         let offset = rest.get(1).and_then(|word| word.strip_prefix("(@")?.strip_suffix(')'));
         (offset.and_then(hex).unwrap_or(0), file.to_owned())
     };
-    Some((start < end).then_some(Mapping { start, end, offset, file }))
+    Some((Mapping { start, end, offset, file }, is_code && start < end))
 }
 
 fn hex(word: &str) -> Option<u64> {

@@ -333,7 +333,7 @@ impl Reader<'_, '_> {
     }
 
     /// True for a blank line or comment. Go puts the names of a stack into comments below it:
-    /// `#	0x44cb2	main.work+0x12	/src/main.go:12`.
+    /// `# 0x44cb2 main.work+0x12 /src/main.go:12`, with tabs between them.
     fn comment(&mut self, line: &str) -> bool {
         if !is_blank_or_comment(line) {
             return false;
