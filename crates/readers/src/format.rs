@@ -6,6 +6,7 @@ use perfblame_cct::{Grain, Profile, Times};
 use crate::art_trace;
 use crate::callgrind;
 use crate::cpuprofile;
+use crate::dhat;
 use crate::error::ReadError;
 use crate::firefox;
 use crate::folded;
@@ -24,6 +25,9 @@ use crate::safari;
 use crate::simpleperf;
 use crate::speedscope;
 use crate::trace_event;
+use crate::pyinstrument;
+use crate::speedscope;
+use crate::stackprof;
 
 /// What a reader is asked for.
 #[derive(Clone, Copy, Debug, Default)]
@@ -66,6 +70,9 @@ pub const FORMATS: &[Format] = &[
     art_trace::FORMAT,
     pstats::FORMAT,
     perfview::FORMAT,
+    stackprof::FORMAT,
+    dhat::FORMAT,
+    pyinstrument::FORMAT,
     perf_script::FORMAT,
     folded::FORMAT,
 ];
