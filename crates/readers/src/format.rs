@@ -6,11 +6,13 @@ use perfblame_cct::{Grain, Profile, Times};
 use crate::art_trace;
 use crate::callgrind;
 use crate::cpuprofile;
+use crate::caliper;
 use crate::dhat;
 use crate::error::ReadError;
 use crate::firefox;
 use crate::folded;
 use crate::heapprofile;
+use crate::hpctoolkit;
 use crate::input::Input;
 use crate::jfr;
 use crate::otlp;
@@ -28,6 +30,7 @@ use crate::trace_event;
 use crate::pyinstrument;
 use crate::speedscope;
 use crate::stackprof;
+use crate::timemory;
 
 /// What a reader is asked for.
 #[derive(Clone, Copy, Debug, Default)]
@@ -73,6 +76,9 @@ pub const FORMATS: &[Format] = &[
     stackprof::FORMAT,
     dhat::FORMAT,
     pyinstrument::FORMAT,
+    hpctoolkit::FORMAT,
+    timemory::FORMAT,
+    caliper::FORMAT,
     perf_script::FORMAT,
     folded::FORMAT,
 ];

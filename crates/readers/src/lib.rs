@@ -5,6 +5,7 @@
 
 mod art_trace;
 mod byte_memo;
+mod caliper;
 #[allow(dead_code, reason = "readers of call graphs use one part or the other")]
 mod call_graph;
 mod callgrind;
@@ -15,6 +16,7 @@ mod firefox;
 mod folded;
 mod format;
 mod heapprofile;
+mod hpctoolkit;
 mod input;
 mod jfr;
 #[allow(dead_code, unused_imports, reason = "readers of JSON formats use one part or the other")]
@@ -38,6 +40,7 @@ mod speedscope;
 mod stackprof;
 mod text;
 mod trace_event;
+mod timemory;
 mod xml;
 mod zip;
 
