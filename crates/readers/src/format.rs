@@ -4,12 +4,15 @@
 use perfblame_cct::{Grain, Profile, Times};
 
 use crate::art_trace;
+use crate::caliper;
 use crate::callgrind;
 use crate::cpuprofile;
+use crate::dhat;
 use crate::error::ReadError;
 use crate::firefox;
 use crate::folded;
 use crate::heapprofile;
+use crate::hpctoolkit;
 use crate::input::Input;
 use crate::jfr;
 use crate::otlp;
@@ -20,9 +23,12 @@ use crate::perfview;
 use crate::pprof;
 use crate::pprof_legacy;
 use crate::pstats;
+use crate::pyinstrument;
 use crate::safari;
 use crate::simpleperf;
 use crate::speedscope;
+use crate::stackprof;
+use crate::timemory;
 use crate::trace_event;
 
 /// What a reader is asked for.
@@ -66,6 +72,12 @@ pub const FORMATS: &[Format] = &[
     art_trace::FORMAT,
     pstats::FORMAT,
     perfview::FORMAT,
+    stackprof::FORMAT,
+    dhat::FORMAT,
+    pyinstrument::FORMAT,
+    hpctoolkit::FORMAT,
+    timemory::FORMAT,
+    caliper::FORMAT,
     perf_script::FORMAT,
     folded::FORMAT,
 ];

@@ -25,7 +25,7 @@ use std::io;
 use crate::error::{ReadError, ReadErrorKind};
 
 pub use cursor::Cursor;
-pub use document::{Document, Value, parse, parse_prefix};
+pub use document::{Document, Value, parse, parse_prefix, parse_with_warning};
 pub use keys::top_level_keys;
 pub use number::Number;
 pub use scan::decode;

@@ -5,15 +5,18 @@
 
 mod art_trace;
 mod byte_memo;
+mod caliper;
 #[allow(dead_code, reason = "readers of call graphs use one part or the other")]
 mod call_graph;
 mod callgrind;
 mod cpuprofile;
+mod dhat;
 mod error;
 mod firefox;
 mod folded;
 mod format;
 mod heapprofile;
+mod hpctoolkit;
 mod input;
 mod jfr;
 #[allow(dead_code, unused_imports, reason = "readers of JSON formats use one part or the other")]
@@ -28,12 +31,15 @@ mod pprof;
 mod pprof_legacy;
 mod protobuf;
 mod pstats;
+mod pyinstrument;
 mod read_ahead;
 mod safari;
 mod sample_type;
 mod simpleperf;
 mod speedscope;
+mod stackprof;
 mod text;
+mod timemory;
 mod trace_event;
 mod xml;
 mod zip;

@@ -95,6 +95,8 @@ struct Place {
     at: Option<Cursor>,
     thread: Option<Thread>,
     broken: bool,
+    /// Being looked up: a stack that meets itself calls itself.
+    open: bool,
 }
 
 struct Reader {
@@ -167,27 +169,25 @@ impl Reader {
 
     /// Where a stack leads; none for a stack that does not exist.
     fn place(&mut self, stack: i64) -> Option<Place> {
-        // From the stack up to one that is known, then down again. What a caller's chain of damaged files runs into is
-        // bounded by the number of stacks.
+        // From the stack up to one that is known, then down again.
         let mut chain = Vec::new();
         let mut next = stack;
         let mut place = loop {
-            if let Some(known) = self.places.get(&next) {
-                break *known;
-            }
-            match self.stacks.get(&next) {
-                Some((caller, frame)) if chain.len() <= self.stacks.len() => {
-                    chain.push((next, *frame));
-                    next = *caller;
-                }
-                Some(_) => {
+            match (self.places.get(&next), self.stacks.get(&next)) {
+                (Some(known), _) if known.open => {
                     self.builder.warn("broken-stacks", || {
                         "stacks that call themselves were cut".to_owned()
                     });
                     break Place::default();
                 }
-                None if chain.is_empty() => return None,
-                None => break Place::default(),
+                (Some(known), _) => break *known,
+                (None, Some((caller, frame))) => {
+                    chain.push((next, *frame));
+                    self.places.insert(next, Place { open: true, ..Place::default() });
+                    next = *caller;
+                }
+                (None, None) if chain.is_empty() => return None,
+                (None, None) => break Place::default(),
             }
         };
         for (stack, frame) in chain.into_iter().rev() {
@@ -327,16 +327,12 @@ mod tests {
             (thread) 1000 1000
             (truncated) 2000 0
               ? 2000 2000
-            ? 1000 0
-              ? 1000 0
-                ? 1000 0
-                  ? 1000 0
-                    ? 1000 1000
+            ? 1000 1000
             Main<T>() 2500 1000
               ? 1500 1500
             1 × empty-stacks: samples without a stack are counted but have no place in the tree
             1 × broken-stacks: stacks that call themselves were cut
-            4 × unknown-frames: frames that do not exist were left out of stacks
+            1 × unknown-frames: frames that do not exist were left out of stacks
         "]]
         .assert_eq(&describe(&profile));
         let thread = profile.threads[0];

@@ -6,6 +6,8 @@
 
 use std::borrow::Cow;
 
+use perfblame_cct::ProfileBuilder;
+
 use super::{Cursor, Fault, Kind};
 use crate::error::ReadError;
 
@@ -41,6 +43,19 @@ pub fn parse(bytes: &[u8]) -> Result<Document<'_>, ReadError> {
         Some(fault) => Err(fault.into()),
         None => Ok(document),
     }
+}
+
+/// Parses as far as it goes, and counts what was left out as a warning.
+pub fn parse_with_warning<'b>(bytes: &'b [u8], builder: &mut ProfileBuilder) -> Document<'b> {
+    let (document, fault) = parse_prefix(bytes);
+    if let Some(fault) = fault {
+        let offset = fault.offset();
+        let error = ReadError::from(fault);
+        builder.warn("damaged-json", || {
+            format!("the rest was left out from byte {offset} on: {}", error.kind)
+        });
+    }
+    document
 }
 
 /// Parses as far as it goes: containers that a fault leaves open end there.
