@@ -2,7 +2,8 @@
 
 use hashbrown::HashMap;
 use perfblame_cct::{
-    FrameId, Measure, Metric, MetricId, Profile, ProfileBuilder, Thread, ThreadId, Unit,
+    FrameId, Layer, Measure, Metric, MetricId, Profile, ProfileBuilder, TRUNCATED, Thread,
+    ThreadId, Unit,
 };
 
 use super::attr::{Attr, Event, part};
@@ -493,13 +494,12 @@ impl Core {
         let sample = Sample::parse(record.body, &attr, self.order)?;
         let thread = self.thread(sample.pid, sample.tid);
         let ending = self.collect_stack(&sample, record.misc, &attr);
+        if ending == Ending::Cut {
+            // What the builder does for partial stacks, and remembered like a whole one.
+            self.stack.push(self.builder.named_frame(TRUNCATED, Layer::Runtime));
+        }
         self.stack.reverse();
-        let stack = std::mem::take(&mut self.stack);
-        let at = match ending {
-            Ending::Root => self.builder.stack(&stack)?,
-            Ending::Cut => self.builder.partial_stack(&stack),
-        };
-        self.stack = stack;
+        let at = self.builder.stack(&self.stack)?;
         self.create_metrics();
         if sample.group.is_empty() {
             if let Some(metric) = self.metrics.get(row).copied().flatten() {
