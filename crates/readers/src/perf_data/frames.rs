@@ -433,7 +433,10 @@ impl FrameTable {
             return self.unknown(builder);
         };
         if module.kind == Kind::Anonymous {
-            return self.unknown(builder);
+            // Its addresses mean nothing in another run.
+            let name = builder.symbols.string("[unknown]");
+            let function = Function::named(name).in_component(module.component);
+            return self.single(builder, function, 0);
         }
         let offset = address.exact.wrapping_sub(mapping.start).wrapping_add(mapping.offset);
         let name = builder.symbols.string(&format!("[{}+{offset:#x}]", base_name(&module.path)));
