@@ -23,7 +23,7 @@ mod jfr;
 mod json;
 pub mod native;
 mod otlp;
-mod perf_data;
+pub mod perf_data;
 mod perf_script;
 pub mod perfblame_file;
 mod perfview;

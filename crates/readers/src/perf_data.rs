@@ -13,7 +13,8 @@ mod rounds;
 mod sample;
 mod session;
 mod stream;
-mod tracepoint;
+pub mod tracepoint;
+mod tracepoint_events;
 mod unwind;
 
 use std::io::{Read, Seek, SeekFrom};
@@ -28,11 +29,16 @@ use crate::native::ByteOrder;
 use frames::Origin;
 use header::{Recording, Shape, opening, read_file_header};
 use session::Session;
-use stream::{Damage, Records};
+use stream::Records;
+use tracepoint_events::Picker;
+pub use tracepoint_events::TracepointEvent;
 
 /// This format's row in the table.
 pub const FORMAT: Format =
     Format { name: "perf.data", producers: "Linux perf record", sniff, read };
+
+/// Magic and size, all the header that a stream has.
+const PIPE_HEADER: u64 = 16;
 
 /// True for the magic of either version, in either byte order.
 pub fn sniff(input: &Input) -> bool {
@@ -47,12 +53,10 @@ pub fn read(input: Input, options: &ReadOptions) -> Result<Profile, ReadError> {
     let mut origin = origin_of(input.path());
     match opening.shape {
         Shape::Pipe => {
-            /// Magic and size of the header.
-            const HEADER: u64 = 16;
             let mut stream = input.into_stream()?;
-            std::io::copy(&mut stream.by_ref().take(HEADER), &mut std::io::sink())?;
+            std::io::copy(&mut stream.by_ref().take(PIPE_HEADER), &mut std::io::sink())?;
             let session = Session::new(opening.order, Recording::default(), origin, options);
-            Ok(read_records(stream, opening.order, HEADER, session))
+            Ok(read_records(stream, opening.order, PIPE_HEADER, session))
         }
         Shape::File => {
             let mut file = input.into_seekable()?;
@@ -87,8 +91,36 @@ fn read_records(input: impl Read, order: ByteOrder, offset: u64, mut session: Se
     while let Some(record) = records.next() {
         session.take(record);
     }
-    let damage: Damage = records.damage;
-    session.finish(damage)
+    session.finish(records.damage)
+}
+
+/// Hands every event of a tracepoint in a recording to `visit`, in the order of the file.
+pub fn read_tracepoints(
+    input: Input,
+    visit: &mut dyn FnMut(TracepointEvent<'_>),
+) -> Result<(), ReadError> {
+    let Some(opening) = opening(input.head()) else {
+        return Err(ReadError::malformed(0, "no perf.data magic"));
+    };
+    let (recording, records): (_, Box<dyn Read>) = match opening.shape {
+        Shape::Pipe => {
+            let mut stream = input.into_stream()?;
+            std::io::copy(&mut stream.by_ref().take(PIPE_HEADER), &mut std::io::sink())?;
+            (Recording::default(), Box::new(stream))
+        }
+        Shape::File => {
+            let mut file = input.into_seekable()?;
+            let (recording, data) = read_file_header(&mut *file, opening.order)?;
+            file.seek(SeekFrom::Start(data.offset))?;
+            (recording, Box::new(file.take(data.size.unwrap_or(u64::MAX))))
+        }
+    };
+    let mut records = Records::new(records, opening.order, 0);
+    let mut picker = Picker::new(recording, opening.order, visit);
+    while let Some(record) = records.next() {
+        picker.take(record);
+    }
+    Ok(())
 }
 
 fn origin_of(path: Option<&Path>) -> Origin {

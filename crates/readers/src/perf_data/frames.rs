@@ -95,6 +95,8 @@ pub struct FrameTable {
     /// Programs loaded into the kernel, as records announce them.
     pub kernel_jit: JitCode,
     unknown: Option<FrameRange>,
+    /// Name and signature of each mangled symbol seen.
+    names: HashMap<Box<str>, (StringId, Option<StringId>)>,
 }
 
 impl FrameTable {
@@ -112,6 +114,7 @@ impl FrameTable {
             kernel_text: None,
             kernel_jit: JitCode::default(),
             unknown: None,
+            names: HashMap::new(),
         }
     }
 
@@ -338,15 +341,16 @@ impl FrameTable {
             let inlined = row < outermost;
             let symbol = symbol.filter(|_| !inlined);
             let mangled = symbol.unwrap_or(&source.name);
-            let name = if mangled.is_empty() {
-                nameless_function(&module.path, binary, place)
+            let (name, signature) = if mangled.is_empty() {
+                let name = nameless_function(&module.path, binary, place);
+                (builder.string(&name), None)
             } else {
-                demangle(mangled).into_owned()
+                demangled(&mut self.names, builder, mangled)
             };
             let function = Function {
-                name: builder.string(&name),
+                name,
                 component: Some(component),
-                signature: signature(mangled).map(|text| builder.string(&text)),
+                signature,
                 file: source.file.as_deref().map(|file| builder.string(file)),
                 line: source.start_line.and_then(|line| position(line.into())),
                 column: None,
@@ -363,13 +367,15 @@ impl FrameTable {
             self.list.push(builder.frame(frame));
         }
         if sources.is_empty() {
-            let name = match symbol {
-                Some(symbol) => demangle(symbol).into_owned(),
-                None => nameless_function(&module.path, binary, place),
+            let (name, signature) = if let Some(symbol) = symbol {
+                demangled(&mut self.names, builder, symbol)
+            } else {
+                let name = nameless_function(&module.path, binary, place);
+                (builder.string(&name), None)
             };
             let function = Function {
-                signature: symbol.and_then(signature).map(|text| builder.string(&text)),
-                ..Function::named(builder.string(&name)).in_component(component).in_layer(layer)
+                signature,
+                ..Function::named(name).in_component(component).in_layer(layer)
             };
             return self.single(builder, function, place.exact);
         }
@@ -427,7 +433,10 @@ impl FrameTable {
             return self.unknown(builder);
         };
         if module.kind == Kind::Anonymous {
-            return self.unknown(builder);
+            // Its addresses mean nothing in another run.
+            let name = builder.symbols.string("[unknown]");
+            let function = Function::named(name).in_component(module.component);
+            return self.single(builder, function, 0);
         }
         let offset = address.exact.wrapping_sub(mapping.start).wrapping_add(mapping.offset);
         let name = builder.symbols.string(&format!("[{}+{offset:#x}]", base_name(&module.path)));
@@ -570,6 +579,21 @@ impl FrameTable {
         }
         unwinder
     }
+}
+
+/// Name and signature of a symbol; undoing the mangling costs more than all else about an address.
+fn demangled(
+    names: &mut HashMap<Box<str>, (StringId, Option<StringId>)>,
+    builder: &mut ProfileBuilder,
+    symbol: &str,
+) -> (StringId, Option<StringId>) {
+    if let Some(known) = names.get(symbol) {
+        return *known;
+    }
+    let name = builder.string(&demangle(symbol));
+    let signature = signature(symbol).map(|text| builder.string(&text));
+    names.insert(symbol.into(), (name, signature));
+    (name, signature)
 }
 
 /// The address that a binary's own tables use.

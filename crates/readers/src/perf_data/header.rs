@@ -5,6 +5,8 @@ use std::io::{Read, Seek, SeekFrom};
 use hashbrown::HashMap;
 
 use super::attr::{Attr, Event};
+use super::sample::{id_position, id_position_from_end};
+use super::stream::{Record, kind};
 use super::tracepoint::{self, Formats};
 use crate::error::{ReadError, ReadErrorKind};
 use crate::native::{ByteOrder, Bytes, until_zero};
@@ -71,6 +73,8 @@ pub struct Recording {
     pub event_types: Vec<(u64, String)>,
     /// Things in the header that made no sense.
     pub damaged: u64,
+    /// Rows of `events` by the ids that records carry.
+    event_of_id: HashMap<u64, usize>,
 }
 
 /// Where the records of a file are.
@@ -121,6 +125,7 @@ pub fn read_file_header(
         let message = "the header has no description of the recorded events";
         return Err(ReadError::malformed(24, message).help("the header is damaged; record again"));
     }
+    recording.index_events();
     // A recorder that is killed leaves the size zero: then the records go on to the end.
     let size = (data.1 != 0).then_some(data.1);
     if let Some(size) = size
@@ -249,7 +254,7 @@ impl Recording {
     }
 
     /// Takes one section of the header, from a file or from a record of a stream.
-    pub fn take_feature(&mut self, number: u64, bytes: &[u8], order: ByteOrder) {
+    fn take_feature(&mut self, number: u64, bytes: &[u8], order: ByteOrder) {
         let mut fields = Bytes::new(bytes, order);
         let fine = match number {
             feature::TRACING_DATA => {
@@ -282,7 +287,7 @@ impl Recording {
     }
 
     /// Takes the descriptions of tracepoints.
-    pub fn take_tracing_data(&mut self, bytes: &[u8]) {
+    fn take_tracing_data(&mut self, bytes: &[u8]) {
         match tracepoint::parse_tracing_data(bytes) {
             Some(formats) => self.formats.extend(formats),
             None => self.damaged += 1,
@@ -335,7 +340,7 @@ impl Recording {
     }
 
     /// Takes the build id of one binary: the body of a `HEADER_BUILD_ID` record.
-    pub fn take_build_id(&mut self, misc: u16, mut fields: Bytes<'_>) -> Option<()> {
+    fn take_build_id(&mut self, misc: u16, mut fields: Bytes<'_>) -> Option<()> {
         /// Newer files state how much of the 20 bytes is meant.
         const HAS_SIZE: u16 = 1 << 15;
         fields.u32()?;
@@ -351,13 +356,83 @@ impl Recording {
     }
 
     /// Takes an event's attribute from a stream: the body of a `HEADER_ATTR` record.
-    pub fn take_attr(&mut self, body: &[u8], order: ByteOrder) -> Option<()> {
+    fn take_attr(&mut self, body: &[u8], order: ByteOrder) -> Option<()> {
         let (attr, size) = Attr::parse(body, order)?;
         let ids = numbers(body.get(size..)?, order);
         if self.events.len() < MOST_EVENTS {
             self.events.push(Event { attr, ids, name: None });
         }
         Some(())
+    }
+
+    /// Takes a record of perf's own, with which a stream says what a file says in its header. Returns true when there
+    /// is news of the machine or the events.
+    pub fn take_record(&mut self, record: Record<'_>, order: ByteOrder) -> bool {
+        let mut fields = Bytes::new(record.body, order);
+        let fine = match record.kind {
+            kind::HEADER_ATTR => self.take_attr(record.body, order),
+            kind::HEADER_EVENT_TYPE => {
+                fields.u64().map(|id| self.event_types.push((id, text(until_zero(fields.rest())))))
+            }
+            kind::HEADER_TRACING_DATA => {
+                self.take_tracing_data(record.payload);
+                Some(())
+            }
+            kind::HEADER_BUILD_ID => self.take_build_id(record.misc, fields),
+            kind::HEADER_FEATURE => {
+                fields.u64().map(|number| self.take_feature(number, fields.rest(), order))
+            }
+            kind::EVENT_UPDATE => self.take_update(fields),
+            _ => return false,
+        };
+        if fine.is_none() {
+            self.damaged += 1;
+        }
+        self.index_events();
+        true
+    }
+
+    /// Takes the name of an event that comes after its attributes.
+    fn take_update(&mut self, mut fields: Bytes<'_>) -> Option<()> {
+        /// The kind of update that brings a name.
+        const NAME: u64 = 2;
+        let (what, id) = (fields.u64()?, fields.u64()?);
+        let event = self.event_with_id(id).and_then(|row| self.events.get_mut(row))?;
+        if what == NAME {
+            event.name = Some(text(until_zero(fields.rest())));
+        }
+        Some(())
+    }
+
+    fn index_events(&mut self) {
+        self.event_of_id.clear();
+        for (row, event) in self.events.iter().enumerate() {
+            self.event_of_id.extend(event.ids.iter().map(|id| (*id, row)));
+        }
+    }
+
+    /// The row of the event with an id.
+    pub fn event_with_id(&self, id: u64) -> Option<usize> {
+        self.event_of_id.get(&id).copied()
+    }
+
+    /// The event that wrote a record, with its row.
+    pub fn event_of(&self, record: Record<'_>, order: ByteOrder) -> Option<(usize, &Event)> {
+        let first = self.events.first()?;
+        if self.events.len() == 1 {
+            return Some((0, first));
+        }
+        // All events of a file have their id at the same place.
+        let sample_type = first.attr.sample_type;
+        let at = if record.kind == kind::SAMPLE {
+            id_position(sample_type)
+        } else {
+            id_position_from_end(sample_type)
+                .and_then(|behind| record.body.len().checked_sub(behind))
+        };
+        let id = at.and_then(|at| Bytes::new(record.body.get(at..)?, order).u64());
+        let row = id.and_then(|id| self.event_with_id(id)).unwrap_or(0);
+        Some((row, self.events.get(row)?))
     }
 
     /// The name of an event.

@@ -159,14 +159,24 @@ fn read_values(fields: &mut Bytes<'_>, format: u64) -> Option<Vec<(u64, u64)>> {
     Some(values)
 }
 
-/// Where the id of the event is in a sample, counted in eight bytes from the front; none when samples have no id.
+/// Where the id of the event is in a sample, in bytes from the front; none when samples have no id.
 pub fn id_position(sample_type: u64) -> Option<usize> {
     if sample_type & part::IDENTIFIER != 0 {
         return Some(0);
     }
     let before = [part::IP, part::TID, part::TIME, part::ADDR];
     let position = before.iter().filter(|part| sample_type & **part != 0).count();
-    (sample_type & part::ID != 0).then_some(position)
+    (sample_type & part::ID != 0).then_some(position * 8)
+}
+
+/// Where the id of the event is in another record, in bytes from the end.
+pub fn id_position_from_end(sample_type: u64) -> Option<usize> {
+    if sample_type & part::IDENTIFIER != 0 {
+        return Some(8);
+    }
+    let behind = [part::ID, part::STREAM_ID, part::CPU];
+    let position = behind.iter().filter(|part| sample_type & **part != 0).count();
+    (sample_type & part::ID != 0).then_some(position * 8)
 }
 
 /// The time in a sample's front or in the end of another record; none when it has none.

@@ -2,15 +2,16 @@
 
 use hashbrown::HashMap;
 use perfblame_cct::{
-    FrameId, Measure, Metric, MetricId, Profile, ProfileBuilder, Thread, ThreadId, Unit,
+    FrameId, Layer, Measure, Metric, MetricId, Profile, ProfileBuilder, TRUNCATED, Thread,
+    ThreadId, Unit,
 };
 
-use super::attr::{Attr, Event, part};
+use super::attr::{Attr, part};
 use super::frames::{Address, FrameTable, Origin};
 use super::header::Recording;
 use super::process::{Mapping, Process, ThreadState};
 use super::rounds::Rounds;
-use super::sample::{Sample, id_position, time_of};
+use super::sample::{Sample, time_of};
 use super::stream::{Damage, Record, Unpacker, kind};
 use super::unwind::{Ending, Machine, UnwindCache};
 use crate::format::ReadOptions;
@@ -70,7 +71,6 @@ struct Core {
     /// By event; none for those that exist for their other records.
     metrics: Vec<Option<EventMetric>>,
     samples: Option<MetricId>,
-    event_of_id: HashMap<u64, usize>,
     /// Values of counter groups at their last sample.
     last_values: HashMap<u64, u64>,
     machine: Option<Machine>,
@@ -104,7 +104,6 @@ impl Session {
             threads: HashMap::new(),
             metrics: Vec::new(),
             samples: None,
-            event_of_id: HashMap::new(),
             last_values: HashMap::new(),
             machine: None,
             unwind_cache: UnwindCache::default(),
@@ -113,7 +112,7 @@ impl Session {
             span: None,
             recording,
         };
-        core.learn_events();
+        core.learn_origin();
         Self { rounds: Rounds::default(), unpacker: Unpacker::new(order), core }
     }
 
@@ -197,14 +196,8 @@ impl Core {
         });
     }
 
-    /// Indexes the events that have become known.
-    fn learn_events(&mut self) {
-        self.event_of_id.clear();
-        for (row, event) in self.recording.events.iter().enumerate() {
-            for id in &event.ids {
-                self.event_of_id.insert(*id, row);
-            }
-        }
+    /// Notes on which machine the recording was made, as soon as it says so.
+    fn learn_origin(&mut self) {
         if let Some(arch) = &self.recording.arch {
             self.machine = Machine::named(arch);
         }
@@ -213,92 +206,22 @@ impl Core {
         }
     }
 
-    fn event(&self, row: usize) -> Option<&Event> {
-        self.recording.events.get(row)
-    }
-
-    /// The event that wrote a record.
-    fn event_of(&self, record: Record<'_>) -> usize {
-        let Some(first) = self.event(0) else { return 0 };
-        if self.recording.events.len() == 1 {
-            return 0;
-        }
-        let sample_type = first.attr.sample_type;
-        let id = if record.kind == kind::SAMPLE {
-            id_position(sample_type)
-                .and_then(|at| Bytes::new(record.body.get(at * 8..)?, self.order).u64())
-        } else {
-            // From the end: identifier, processor, stream, id.
-            let behind = if sample_type & part::IDENTIFIER != 0 {
-                Some(8)
-            } else if sample_type & part::ID != 0 {
-                let parts = [part::ID, part::STREAM_ID, part::CPU];
-                Some(parts.iter().filter(|part| sample_type & **part != 0).count() * 8)
-            } else {
-                None
-            };
-            behind.and_then(|behind| {
-                let at = record.body.len().checked_sub(behind)?;
-                Bytes::new(record.body.get(at..)?, self.order).u64()
-            })
-        };
-        id.and_then(|id| self.event_of_id.get(&id).copied()).unwrap_or(0)
-    }
-
     fn time_of(&self, record: Record<'_>) -> Option<u64> {
-        let event = self.event(self.event_of(record))?;
+        let event = self.recording.event_of(record, self.order)?.1;
         time_of(record.kind == kind::SAMPLE, record.body, &event.attr, self.order)
     }
 
     /// Takes a record of perf's own.
     fn take_header_record(&mut self, record: Record<'_>) {
-        let mut fields = Bytes::new(record.body, self.order);
-        let fine = match record.kind {
-            kind::HEADER_ATTR => {
-                let fine = self.recording.take_attr(record.body, self.order);
-                self.learn_events();
-                fine
-            }
-            kind::HEADER_EVENT_TYPE => (|| {
-                let id = fields.u64()?;
-                let name = String::from_utf8_lossy(until_zero(fields.rest())).into_owned();
-                self.recording.event_types.push((id, name));
-                Some(())
-            })(),
-            kind::HEADER_TRACING_DATA => {
-                self.recording.take_tracing_data(record.payload);
-                Some(())
-            }
-            kind::HEADER_BUILD_ID => self.recording.take_build_id(record.misc, fields),
-            kind::HEADER_FEATURE => (|| {
-                let number = fields.u64()?;
-                self.recording.take_feature(number, fields.rest(), self.order);
-                self.learn_events();
-                Some(())
-            })(),
-            kind::EVENT_UPDATE => (|| {
-                /// The kind of update that brings a name.
-                const NAME: u64 = 2;
-                let (what, id) = (fields.u64()?, fields.u64()?);
-                let event = *self.event_of_id.get(&id)?;
-                if what == NAME {
-                    let name = String::from_utf8_lossy(until_zero(fields.rest())).into_owned();
-                    self.recording.events.get_mut(event)?.name = Some(name);
-                }
-                Some(())
-            })(),
-            kind::AUXTRACE => {
-                self.builder.warn("hardware-trace", || {
-                    "traces of the processor (Intel PT, ARM SPE) are not decoded; `perf script --itrace` \
-                     does that"
-                        .to_owned()
-                });
-                Some(())
-            }
-            _ => Some(()),
-        };
-        if fine.is_none() {
-            self.recording.damaged += 1;
+        if record.kind == kind::AUXTRACE {
+            self.builder.warn("hardware-trace", || {
+                "traces of the processor (Intel PT, ARM SPE) are not decoded; `perf script --itrace` \
+                 does that"
+                    .to_owned()
+            });
+        }
+        if self.recording.take_record(record, self.order) {
+            self.learn_origin();
         }
     }
 
@@ -488,18 +411,17 @@ impl Core {
     }
 
     fn sample(&mut self, record: Record<'_>) -> Option<()> {
-        let row = self.event_of(record);
-        let attr = self.event(row)?.attr.clone();
+        let (row, event) = self.recording.event_of(record, self.order)?;
+        let attr = event.attr.clone();
         let sample = Sample::parse(record.body, &attr, self.order)?;
         let thread = self.thread(sample.pid, sample.tid);
         let ending = self.collect_stack(&sample, record.misc, &attr);
+        if ending == Ending::Cut {
+            // What the builder does for partial stacks, and remembered like a whole one.
+            self.stack.push(self.builder.named_frame(TRUNCATED, Layer::Runtime));
+        }
         self.stack.reverse();
-        let stack = std::mem::take(&mut self.stack);
-        let at = match ending {
-            Ending::Root => self.builder.stack(&stack)?,
-            Ending::Cut => self.builder.partial_stack(&stack),
-        };
-        self.stack = stack;
+        let at = self.builder.stack(&self.stack)?;
         self.create_metrics();
         if sample.group.is_empty() {
             if let Some(metric) = self.metrics.get(row).copied().flatten() {
@@ -510,7 +432,7 @@ impl Core {
             // One sample carries what all counters of its group counted since the last one.
             for (id, value) in &sample.group {
                 let before = self.last_values.insert(*id, *value).unwrap_or(0);
-                let event = self.event_of_id.get(id).copied().unwrap_or(row);
+                let event = self.recording.event_with_id(*id).unwrap_or(row);
                 if let Some(metric) = self.metrics.get(event).copied().flatten() {
                     let value = value.saturating_sub(before);
                     self.add(at, thread, metric.metric, value, sample.time);
@@ -622,6 +544,7 @@ impl Core {
         let mut chain = Bytes::new(sample.chain.unwrap_or_default(), self.order);
         let max_stack = if attr.max_stack == 0 { DEFAULT_MAX_STACK } else { attr.max_stack };
         let (mut space, mut first, mut entries) = (mode, true, 0);
+        let mut innermost_of_user = None;
         while let Some(address) = chain.u64() {
             if address >= context::FIRST {
                 space = match address {
@@ -646,8 +569,11 @@ impl Core {
                 if first { Address::executing(address) } else { Address::returning(address) };
             first = false;
             self.push_frames(space, sample.pid, address, time);
+            if space == Space::User {
+                innermost_of_user.get_or_insert(self.stack.len());
+            }
         }
-        if entries >= max_stack || self.drop_stray_callers() {
+        if entries >= max_stack || innermost_of_user.is_some_and(|kept| self.drop_strays(kept)) {
             ending = Ending::Cut;
         }
         if by_branches {
@@ -668,12 +594,12 @@ impl Core {
     }
 
     /// Following frame pointers through code that does not keep them ends at an address where no code is: the callers
-    /// are missing. Returns true when that happened.
-    fn drop_stray_callers(&mut self) -> bool {
+    /// are missing. The first `kept` frames are sure. Returns true when something was dropped.
+    fn drop_strays(&mut self, kept: usize) -> bool {
         let unknown = self.frames.unknown(&mut self.builder);
         let unknown = self.frames.frames(unknown).first().copied();
         let whole = self.stack.len();
-        while self.stack.len() > 1 && self.stack.last().copied() == unknown {
+        while self.stack.len() > kept && self.stack.last().copied() == unknown {
             self.stack.pop();
         }
         self.stack.len() < whole

@@ -39,10 +39,24 @@ impl Machine {
 }
 
 /// What is remembered from one stack to the next, whatever the process.
+///
+/// The library's cache has 509 places, few for a compiler or a browser. Addresses are spread over many of them.
 #[derive(Default)]
 pub struct UnwindCache {
-    x86_64: Option<Box<CacheX86_64>>,
-    aarch64: Option<Box<CacheAarch64>>,
+    x86_64: Vec<CacheX86_64>,
+    aarch64: Vec<CacheAarch64>,
+}
+
+const SHARDS: usize = 64;
+
+/// One of the caches, always the same for an address.
+fn shard<T: Default>(caches: &mut Vec<T>, address: u64) -> Option<&mut T> {
+    if caches.is_empty() {
+        caches.resize_with(SHARDS, T::default);
+    }
+    // Fibonacci hashing: neighbouring addresses go to different places.
+    let mixed = address.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 58;
+    caches.get_mut(mixed as usize % SHARDS)
 }
 
 /// The unwind tables of one process.
@@ -108,22 +122,26 @@ impl Unwinder {
                 let (Some(fp), Some(sp), Some(ip)) = (value(6), value(7), value(8)) else {
                     return Ending::Cut;
                 };
-                let cache = cache.x86_64.get_or_insert_default();
-                let registers = UnwindRegsX86_64::new(ip, sp, fp);
+                let mut registers = UnwindRegsX86_64::new(ip, sp, fp);
                 let mut read = |address| read_stack(stack, sp, order, address);
-                let mut frames = unwinder.iter_frames(ip, registers, cache, &mut read);
-                collect(|| frames.next(), is_code, out)
+                let step = |frame: FrameAddress| {
+                    let cache = shard(&mut cache.x86_64, frame.address()).ok_or(None)?;
+                    unwinder.unwind_frame(frame, &mut registers, cache, &mut read).map_err(Some)
+                };
+                collect(ip, step, is_code, out)
             }
             Self::Aarch64(unwinder) => {
                 let value = |number| registers.get(number);
                 let (Some(sp), Some(ip)) = (value(31), value(32)) else { return Ending::Cut };
                 let (fp, lr) = (value(29).unwrap_or(0), value(30).unwrap_or(0));
                 let mask = PtrAuthMask::from_max_known_address(unwinder.max_known_code_address());
-                let cache = cache.aarch64.get_or_insert_default();
-                let registers = UnwindRegsAarch64::new_with_ptr_auth_mask(mask, lr, sp, fp);
+                let mut registers = UnwindRegsAarch64::new_with_ptr_auth_mask(mask, lr, sp, fp);
                 let mut read = |address| read_stack(stack, sp, order, address);
-                let mut frames = unwinder.iter_frames(ip, registers, cache, &mut read);
-                collect(|| frames.next(), is_code, out)
+                let step = |frame: FrameAddress| {
+                    let cache = shard(&mut cache.aarch64, frame.address()).ok_or(None)?;
+                    unwinder.unwind_frame(frame, &mut registers, cache, &mut read).map_err(Some)
+                };
+                collect(ip, step, is_code, out)
             }
         }
     }
@@ -135,26 +153,25 @@ fn read_stack(stack: &[u8], sp: u64, order: ByteOrder, address: u64) -> Result<u
 }
 
 fn collect(
-    mut next: impl FnMut() -> Result<Option<FrameAddress>, Error>,
+    ip: u64,
+    mut step: impl FnMut(FrameAddress) -> Result<Option<u64>, Option<Error>>,
     is_code: impl Fn(u64) -> bool,
     out: &mut Vec<u64>,
 ) -> Ending {
-    let first = out.len();
-    loop {
-        match next() {
-            Ok(Some(frame)) => {
-                let address = frame.address();
-                // Without unwind tables the walk goes by frame pointers, which may be anything.
-                if out.len() > first && !is_code(address) {
-                    return Ending::Cut;
-                }
-                if out.len() - first >= DEEPEST {
-                    return Ending::Cut;
-                }
-                out.push(address);
-            }
-            Ok(None) | Err(Error::ReturnAddressIsNull) => return Ending::Root,
-            Err(_) => return Ending::Cut,
+    out.push(ip);
+    let mut frame = FrameAddress::from_instruction_pointer(ip);
+    for _ in 0..DEEPEST {
+        let Ok(caller) = step(frame) else { return Ending::Cut };
+        // No caller, or none that makes sense: threads begin with a return address of zero.
+        let Some(caller) = caller.and_then(FrameAddress::from_return_address) else {
+            return Ending::Root;
+        };
+        // Without unwind tables the walk goes by frame pointers, which may be anything.
+        if !is_code(caller.address()) {
+            return Ending::Cut;
         }
+        out.push(caller.address());
+        frame = caller;
     }
+    Ending::Cut
 }
