@@ -22,6 +22,7 @@ use crate::pprof_legacy;
 use crate::pstats;
 use crate::safari;
 use crate::simpleperf;
+use crate::safari;
 use crate::speedscope;
 use crate::trace_event;
 
