@@ -25,6 +25,7 @@ use crate::simpleperf;
 use crate::safari;
 use crate::speedscope;
 use crate::trace_event;
+use crate::v8_log;
 
 /// What a reader is asked for.
 #[derive(Clone, Copy, Debug, Default)]
@@ -61,6 +62,8 @@ pub const FORMATS: &[Format] = &[
     cpuprofile::FORMAT,
     heapprofile::FORMAT,
     safari::FORMAT,
+    v8_log::FORMAT,
+    v8_log::PREPROCESSED,
     trace_event::CHROME,
     trace_event::FORMAT,
     simpleperf::FORMAT,

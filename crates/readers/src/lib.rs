@@ -40,6 +40,7 @@ mod text;
 mod trace_event;
 mod xml;
 mod zip;
+mod v8_log;
 
 use perfblame_cct::Profile;
 

@@ -80,6 +80,30 @@ fn every_trace_of_the_corpus_is_read_whole() {
     assert_eq!(listed, std::fs::read_dir(folder).unwrap().count(), "every file is in the table");
 }
 
+/// The recorded web regression says how long the slowed-down function took in each time line, in tenths of
+/// milliseconds.
+#[test]
+fn a_planted_slow_down_lasts_as_long_as_its_recording_says() {
+    let Some(corpus) = corpus() else { return };
+    let folder = corpus.join("../corpus-web-sample");
+    if !folder.is_dir() {
+        return;
+    }
+    for (side, expected) in [("old", [14, 26, 18]), ("new", [4187, 4472, 4161])] {
+        for (run, tenths) in (1..).zip(expected) {
+            let path = folder.join(format!("{side}/{run}.json.gz"));
+            let profile = open(&path, &ReadOptions::default());
+            let inclusive = profile.inclusive_values(profile.metric("wall").unwrap());
+            let is_it = |node| profile.name_of(node) == "ko.bindingContext";
+            // It calls itself: the outermost counts.
+            let outermost = |node| !profile.tree.ancestors(node).skip(1).any(is_it);
+            let found = profile.tree.nodes().filter(|node| is_it(*node) && outermost(*node));
+            let total: i64 = found.map(|node| inclusive[node.index()]).sum();
+            assert_eq!((total + 50_000) / 100_000, tenths, "{side} {run}: {total} ns");
+        }
+    }
+}
+
 #[test]
 fn the_first_metric_is_the_sampled_time_with_its_period() {
     let path = samples().join("chrome-trace/chrome69-simple.json.gz");
