@@ -30,6 +30,7 @@ use crate::speedscope;
 use crate::stackprof;
 use crate::timemory;
 use crate::trace_event;
+use crate::v8_log;
 
 /// What a reader is asked for.
 #[derive(Clone, Copy, Debug, Default)]
@@ -68,6 +69,7 @@ pub const FORMATS: &[Format] = &[
     safari::FORMAT,
     trace_event::CHROME,
     trace_event::FORMAT,
+    v8_log::FORMAT,
     simpleperf::FORMAT,
     art_trace::FORMAT,
     pstats::FORMAT,

@@ -9,7 +9,15 @@ use crate::cpuprofile::{Chunk, Gaps, SampledTree};
 use crate::error::ReadError;
 use crate::format::{Format, ReadOptions};
 use crate::input::Input;
-use crate::json::{Cursor, Fault, Kind, top_level_keys};
+use crate::json::{Cursor, Fault, Kind, Number, top_level_keys};
+
+/// This format.
+pub const FORMAT: Format = Format {
+    name: "heapprofile",
+    producers: "V8's sampling heap profiler: DevTools, Node (`--heap-prof`)",
+    sniff,
+    read,
+};
 
 /// This format's row in the table.
 pub const FORMAT: Format = Format {
@@ -20,7 +28,7 @@ pub const FORMAT: Format = Format {
 };
 
 /// True for an object with a call tree of sizes.
-pub fn sniff(input: &Input) -> bool {
+fn sniff(input: &Input) -> bool {
     let keys = top_level_keys(input.head());
     keys.iter().any(|key| key == "head")
         && memchr::memmem::find(input.head(), b"\"selfSize\"").is_some()
@@ -28,7 +36,7 @@ pub fn sniff(input: &Input) -> bool {
 }
 
 /// Reads a profile.
-pub fn read(input: Input, options: &ReadOptions) -> Result<Profile, ReadError> {
+fn read(input: Input, options: &ReadOptions) -> Result<Profile, ReadError> {
     let bytes = input.read_all()?;
     let mut builder = ProfileBuilder::new(options.grain, options.times);
     let allocated = builder.metric(Metric::sampled("allocated", Unit::Bytes));
@@ -87,7 +95,7 @@ fn read_sample(cursor: &mut Cursor<'_>, samples: &mut Vec<i64>) -> Result<(), Fa
     cursor.begin_object()?;
     while let Some(key) = cursor.next_raw_key()? {
         if key == b"nodeId" {
-            samples.extend(cursor.lenient_number()?.and_then(|id| id.as_i64()));
+            samples.extend(cursor.lenient_number()?.and_then(Number::as_i64));
         } else {
             cursor.skip_value()?;
         }

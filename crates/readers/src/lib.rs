@@ -41,6 +41,7 @@ mod stackprof;
 mod text;
 mod timemory;
 mod trace_event;
+mod v8_log;
 mod xml;
 mod zip;
 

@@ -18,7 +18,7 @@ pub const FORMAT: Format =
     Format { name: "safari recording", producers: "Safari Web Inspector (Timelines)", sniff, read };
 
 /// True for an object with a `recording` of timelines.
-pub fn sniff(input: &Input) -> bool {
+fn sniff(input: &Input) -> bool {
     let keys = top_level_keys(input.head());
     let has = |sign: &[u8]| memchr::memmem::find(input.head(), sign).is_some();
     keys.iter().any(|key| key == "recording")
@@ -26,7 +26,7 @@ pub fn sniff(input: &Input) -> bool {
 }
 
 /// Reads a recording.
-pub fn read(input: Input, options: &ReadOptions) -> Result<Profile, ReadError> {
+fn read(input: Input, options: &ReadOptions) -> Result<Profile, ReadError> {
     let bytes = input.read_all()?;
     let (document, fault) = parse_prefix(&bytes);
     let Some(recording) = document.root().get("recording") else {

@@ -67,7 +67,7 @@ pub fn layer_of_url(url: &str, has_line: bool) -> Layer {
         return Layer::Plugin;
     }
     // Node before version 12 names its own scripts without a folder: `module.js`, `bootstrap_node.js`.
-    if scheme.is_empty() && !url.contains(['/', '\\']) && url.ends_with(".js") {
+    if scheme.is_empty() && !url.contains(['/', '\\']) {
         return Layer::Runtime;
     }
     if url.contains("/node_modules/") { Layer::Library } else { Layer::Application }

@@ -269,9 +269,8 @@ impl SampledTree {
 
     /// The context of a node with the line it was executing.
     fn place_at_line(&mut self, row: usize, line: u32, builder: &mut ProfileBuilder) -> Cursor {
-        let plain = self.place(row, builder);
         let (Some(line), Some(frame)) = (position(u64::from(line)), self.rows[row].frame) else {
-            return plain;
+            return self.place(row, builder);
         };
         let exact = Frame { line: Some(line), ..*builder.symbols.frame(frame) };
         let exact = builder.frame(exact);

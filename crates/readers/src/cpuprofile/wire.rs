@@ -4,7 +4,7 @@
 use perfblame_cct::{FrameId, ProfileBuilder};
 
 use super::CallFrame;
-use crate::json::{Cursor, Fault, Kind};
+use crate::json::{Cursor, Fault, Kind, Number};
 
 /// One node of a call tree.
 #[derive(Clone, Copy, Debug)]
@@ -74,9 +74,9 @@ impl Chunk {
     }
 
     /// Reads an object with any of the known fields. On a fault, what was read stays.
-    pub fn read<'a>(
+    pub fn read(
         &mut self,
-        cursor: &mut Cursor<'a>,
+        cursor: &mut Cursor<'_>,
         builder: &mut ProfileBuilder,
     ) -> Result<(), Fault> {
         cursor.begin_object()?;
@@ -115,9 +115,9 @@ impl Chunk {
     }
 
     /// Reads a node and, where callees are nested in it, all below, without recursion.
-    pub fn read_node<'a>(
+    pub fn read_node(
         &mut self,
-        cursor: &mut Cursor<'a>,
+        cursor: &mut Cursor<'_>,
         builder: &mut ProfileBuilder,
     ) -> Result<(), Fault> {
         if cursor.peek()? != Kind::Object {
@@ -138,8 +138,8 @@ impl Chunk {
                 continue;
             };
             match key {
-                b"id" => node.id = cursor.lenient_number()?.and_then(|id| id.as_i64()),
-                b"parent" => node.parent = cursor.lenient_number()?.and_then(|id| id.as_i64()),
+                b"id" => node.id = cursor.lenient_number()?.and_then(Number::as_i64),
+                b"parent" => node.parent = cursor.lenient_number()?.and_then(Number::as_i64),
                 b"hitCount" => node.hits = whole(cursor)?,
                 b"selfSize" => node.self_size = whole(cursor)?,
                 b"callFrame" => read_call_frame(cursor, &mut node.call)?,
@@ -242,10 +242,8 @@ fn call_field<'a>(
     match key {
         b"functionName" => call.name = cursor.lenient_string()?.unwrap_or_default(),
         b"url" => call.url = cursor.lenient_string()?.unwrap_or_default(),
-        b"lineNumber" => call.line = cursor.lenient_number()?.and_then(|line| line.as_u64()),
-        b"columnNumber" => {
-            call.column = cursor.lenient_number()?.and_then(|column| column.as_u64())
-        }
+        b"lineNumber" => call.line = cursor.lenient_number()?.and_then(Number::as_u64),
+        b"columnNumber" => call.column = cursor.lenient_number()?.and_then(Number::as_u64),
         b"scriptId" => call.script = whole(cursor)?,
         _ => cursor.skip_value()?,
     }
@@ -253,7 +251,7 @@ fn call_field<'a>(
 }
 
 fn whole(cursor: &mut Cursor<'_>) -> Result<i64, Fault> {
-    Ok(cursor.lenient_number()?.and_then(|number| number.as_i64()).unwrap_or(0))
+    Ok(cursor.lenient_number()?.and_then(Number::as_i64).unwrap_or(0))
 }
 
 /// Microseconds as nanoseconds.

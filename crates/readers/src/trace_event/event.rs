@@ -40,6 +40,7 @@ pub struct Event<'a> {
     /// Categories, joined by commas.
     pub category: RawText<'a>,
     pub pid: Id<'a>,
+    /// The process's own number for events that name no thread: uftrace's of a main thread.
     pub tid: Id<'a>,
     /// Nanoseconds.
     pub time: Option<i64>,
@@ -57,7 +58,7 @@ impl<'a> Event<'a> {
     /// Reads an event's object.
     pub fn read(cursor: &mut Cursor<'a>) -> Result<Self, Fault> {
         let mut event = Self::default();
-        let mut thread_duration = None;
+        let (mut thread_duration, mut thread) = (None, None);
         cursor.begin_object()?;
         while let Some(key) = cursor.next_raw_key()? {
             match key {
@@ -65,7 +66,7 @@ impl<'a> Event<'a> {
                 b"name" => event.name = text(cursor)?,
                 b"cat" => event.category = text(cursor)?,
                 b"pid" => event.pid = id(cursor)?,
-                b"tid" => event.tid = id(cursor)?,
+                b"tid" => thread = Some(id(cursor)?),
                 b"ts" => event.time = time(cursor)?,
                 b"dur" => event.duration = time(cursor)?,
                 b"tdur" => thread_duration = time(cursor)?,
@@ -75,6 +76,7 @@ impl<'a> Event<'a> {
                 _ => cursor.skip_value()?,
             }
         }
+        event.tid = thread.unwrap_or(event.pid);
         // Some say how long they computed and not how long they took.
         event.duration = event.duration.or(thread_duration);
         Ok(event)

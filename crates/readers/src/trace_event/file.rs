@@ -71,7 +71,12 @@ fn read_object<R: Read>(stream: &mut Stream<R>, trace: &mut Trace) -> Result<(),
                     }
                 }
             }
-            ("metadata" | "otherData", Kind::Object) => read_labels(stream, trace)?,
+            ("metadata" | "otherData" | "viztracer_metadata", Kind::Object) => {
+                if key == "viztracer_metadata" {
+                    trace.builder.info.producer = Some("VizTracer".to_owned());
+                }
+                read_labels(stream, trace)?;
+            }
             _ => stream.skip_value()?,
         }
     }
@@ -180,7 +185,11 @@ fn read_labels<R: Read>(stream: &mut Stream<R>, trace: &mut Trace) -> Result<(),
 fn keep_label(trace: &mut Trace, key: &str, text: &str) {
     let info = &mut trace.builder.info;
     match key {
-        "source" => info.producer = Some(text.to_owned()),
+        "source" | "bazel_version" => info.producer = Some(text.to_owned()),
+        "version" => {
+            let name = info.producer.take().unwrap_or_default();
+            info.producer = Some(format!("{name} {text}").trim_start().to_owned());
+        }
         "product-version" | "user-agent" if info.producer.is_none() => {
             info.producer = Some(text.to_owned());
         }

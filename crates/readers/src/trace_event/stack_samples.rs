@@ -39,6 +39,12 @@ impl StackSamples {
         !self.samples.is_empty()
     }
 
+    /// First and last time of a sample.
+    pub fn span(&self) -> Option<(i64, i64)> {
+        let times = || self.samples.iter().map(|sample| sample.time);
+        times().min().zip(times().max())
+    }
+
     fn row(&mut self, id: &[u8]) -> usize {
         if let Some(row) = self.row_of.get(id) {
             return *row;

@@ -13,7 +13,7 @@ use super::threads::{Key, Threads};
 use super::v8::{CpuProfiles, Piece};
 use crate::cpuprofile::{Gaps, layer_of_url, sampled_metrics, split_location};
 use crate::format::ReadOptions;
-use crate::json::{Cursor, Fault, Kind};
+use crate::json::{Cursor, Fault, Kind, Number};
 
 /// Everything known of a trace so far.
 pub struct Trace {
@@ -74,18 +74,14 @@ impl Trace {
         self.events += 1;
         let key = (self.threads.number(event.pid), self.threads.number(event.tid));
         match event.phase {
-            b'X' | b'B' | b'E' => {
-                let Some(time) = event.time else {
-                    return Ok(self.damaged("a call without a time"));
-                };
-                self.span(event, key, time);
-            }
-            b'b' | b'e' | b'S' | b'F' => {
-                let Some(time) = event.time else {
-                    return Ok(self.damaged("a span without a time"));
-                };
-                self.async_span(event, key, time);
-            }
+            b'X' | b'B' | b'E' => match event.time {
+                Some(time) => self.span(event, key, time),
+                None => self.damaged("a call without a time"),
+            },
+            b'b' | b'e' | b'S' | b'F' => match event.time {
+                Some(time) => self.async_span(event, key, time),
+                None => self.damaged("a span without a time"),
+            },
             b'P' | b'I' | b'i' | b'R' => return self.instant(event, key),
             b'M' => return self.metadata(event, key),
             0 => self.damaged("an event without a phase"),
@@ -131,15 +127,11 @@ impl Trace {
     }
 
     fn lane(&mut self, key: Key) -> usize {
-        let lane = match self.lane_of.get(&key) {
-            Some(lane) => *lane,
-            None => {
-                let thread = self.threads.get(key, &mut self.builder);
-                self.lanes.push(Lane::new(thread));
-                self.lane_of.insert(key, self.lanes.len() - 1);
-                self.lanes.len() - 1
-            }
-        };
+        let Self { lanes, lane_of, threads, builder, .. } = self;
+        let lane = *lane_of.entry(key).or_insert_with(|| {
+            lanes.push(Lane::new(threads.get(key, builder)));
+            lanes.len() - 1
+        });
         self.last_lane = Some((key, lane));
         lane
     }
@@ -285,6 +277,10 @@ impl Trace {
             };
         }
         let function = Function::named(self.builder.string(&name));
+        // VizTracer's functions without a file are the interpreter's; its category says nothing.
+        if category.eq_ignore_ascii_case("fee") {
+            return function.in_layer(Layer::Runtime);
+        }
         let layer = layer_of_event(&name, &category);
         let component = (!category.is_empty()).then(|| self.builder.string(&category));
         Function { component, layer, ..function }
@@ -309,6 +305,7 @@ impl Trace {
         let sampled = self.profiles.any() || self.stack_samples.any();
         let mut gaps = Gaps::default();
         self.profiles.finish(builder, &mut self.threads, self.sampled, &mut gaps);
+        let sampled_span = self.stack_samples.span();
         self.stack_samples.finish(builder, &mut self.threads, self.sampled, &mut gaps);
         for lane in &mut self.lanes {
             lane.finish(builder, self.spans);
@@ -342,6 +339,10 @@ impl Trace {
         label("scripts", self.scripts);
         builder.info.labels.sort();
         builder.info.labels.dedup();
+        if let Some((first, last)) = sampled_span {
+            self.first = self.first.min(first);
+            self.last = self.last.max(last);
+        }
         if self.first <= self.last {
             builder.info.duration = Some(self.last.saturating_sub(self.first));
         }
@@ -385,7 +386,7 @@ fn number_in(json: Option<&[u8]>, path: &[&[u8]]) -> Result<Option<i64>, Fault> 
             return Ok(None);
         }
     }
-    Ok(cursor.lenient_number()?.and_then(|number| number.as_i64()))
+    Ok(cursor.lenient_number()?.and_then(Number::as_i64))
 }
 
 /// Whose time an event of Chrome is. Its categories are the browser's own, but for those that carry the page's marks
