@@ -19,14 +19,6 @@ pub const FORMAT: Format = Format {
     read,
 };
 
-/// This format's row in the table.
-pub const FORMAT: Format = Format {
-    name: "heapprofile",
-    producers: "V8's sampling heap profiler: DevTools, Node (`--heap-prof`)",
-    sniff,
-    read,
-};
-
 /// True for an object with a call tree of sizes.
 fn sniff(input: &Input) -> bool {
     let keys = top_level_keys(input.head());
