@@ -69,6 +69,7 @@ pub const FORMATS: &[Format] = &[
     safari::FORMAT,
     trace_event::CHROME,
     trace_event::FORMAT,
+    v8_log::PREPROCESSED,
     v8_log::FORMAT,
     simpleperf::FORMAT,
     art_trace::FORMAT,
