@@ -81,7 +81,7 @@ impl ProfileBuilder {
         self.grain
     }
 
-    /// True when [`ProfileBuilder::sample_at`] and [`ProfileBuilder::leave`] keep times.
+    /// True when [`ProfileBuilder::time_sample`], [`ProfileBuilder::time_call`] and [`ProfileBuilder::leave`] keep times.
     pub fn keeps_times(&self) -> bool {
         self.times == Times::Keep
     }
