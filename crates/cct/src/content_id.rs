@@ -6,8 +6,9 @@
 //!
 //! The hash is SipHash-2-4-128 under the key `perfblame-cct-id`. What goes in, numbers little-endian:
 //!
-//! - function: the lengths of name and component (8 bytes each; all ones for no component), name, component; for an
-//!   anonymous function, which only its place tells from others, also line and column (4 bytes each, 0 if unknown);
+//! - function: the lengths of name, component and signature (8 bytes each; all ones where there is none), then the
+//!   three texts; for an anonymous function, which only its place tells from others, also line and column (4 bytes
+//!   each, 0 if unknown);
 //! - call site: a byte that says which kind (0 none, 1 line, 2 bytecode, 3 address), and two numbers of 8 bytes;
 //! - context: the parent's id (16 bytes; 0 for a root), the function's hash (16 bytes), the call site (17 bytes).
 
@@ -63,12 +64,16 @@ pub fn content_ids(profile: &Profile) -> Vec<ContentId> {
 /// The content id of a function alone.
 pub fn function_id(symbols: &Symbols, id: FunctionId) -> ContentId {
     let function = symbols.function(id);
-    let (name, component) = (symbols.text(function.name), symbols.component(id));
-    let mut bytes = Vec::with_capacity(name.len() + component.map_or(0, str::len) + 24);
-    bytes.extend((name.len() as u64).to_le_bytes());
-    bytes.extend(component.map_or(u64::MAX, |text| text.len() as u64).to_le_bytes());
-    bytes.extend(name.as_bytes());
-    bytes.extend(component.unwrap_or("").as_bytes());
+    let name = symbols.text(function.name);
+    let signature = function.signature.map(|id| symbols.text(id));
+    let texts = [Some(name), symbols.component(id), signature];
+    let mut bytes = Vec::with_capacity(name.len() + 64);
+    for text in texts {
+        bytes.extend(text.map_or(u64::MAX, |text| text.len() as u64).to_le_bytes());
+    }
+    for text in texts.into_iter().flatten() {
+        bytes.extend(text.as_bytes());
+    }
     if is_anonymous(name) {
         for position in [function.line, function.column] {
             bytes.extend(position.map_or(0, u32::from).to_le_bytes());

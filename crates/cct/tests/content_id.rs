@@ -16,7 +16,7 @@ fn ids_are_what_they_always_were() {
          parse",
     );
     let ids: Vec<_> = content_ids(&profile).iter().map(ToString::to_string).collect();
-    assert_eq!(ids, ["1ed211da45379e1fb7a6c10a83b5f256", "e21167891eecea39a9608b1cc1c092a9"]);
+    assert_eq!(ids, ["cf28f9b0c1b41ef4ce054a890d8bfabd", "1b46798aca9cc8e39c2233d617173baf"]);
 }
 
 /// One function at a place, called from another line of `main`.
@@ -54,6 +54,18 @@ fn name_component_and_call_site_make_the_id() {
     );
     let anonymous = |line| called("", Some("a.js"), line, 5, Grain::Functions);
     assert_ne!(anonymous(1), anonymous(2), "anonymous functions are known by their place");
+}
+
+#[test]
+fn overloads_are_different_functions() {
+    let mut symbols = perfblame_cct::Symbols::default();
+    let name = symbols.string("append");
+    let [chars, ints] = ["(C)V", "(I)V"].map(|signature| {
+        let signature = Some(symbols.string(signature));
+        let function = symbols.intern_function(Function { signature, ..Function::named(name) });
+        perfblame_cct::function_id(&symbols, function)
+    });
+    assert_ne!(chars, ints);
 }
 
 fn ids(profile: &Profile) -> BTreeSet<ContentId> {
