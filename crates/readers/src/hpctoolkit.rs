@@ -134,7 +134,7 @@ impl Reader {
         let text = |name: &str| element.attribute(name).unwrap_or_default().into_owned();
         match element.name {
             b"Header" => {
-                self.builder.info.command = Some(text("n")).filter(|name| !name.is_empty())
+                self.builder.info.command = Some(text("n")).filter(|name| !name.is_empty());
             }
             b"LoadModule" => {
                 self.modules.insert(text("i"), text("n"));
@@ -145,12 +145,13 @@ impl Reader {
             b"Procedure" => {
                 self.procedures.insert(text("i"), text("n"));
             }
-            b"Metric" if text("t") == "exclusive" => {
-                // Statistics of one quantity over ranks; only sums can be added up.
-                if text("n").contains(":Sum") || !text("n").contains(':') {
-                    let metric = self.exclusive(&text("n"));
-                    self.sums.insert(text("i"), metric);
-                }
+            // Statistics of one quantity over ranks; only sums can be added up.
+            b"Metric"
+                if text("t") == "exclusive"
+                    && (text("n").contains(":Sum") || !text("n").contains(':')) =>
+            {
+                let metric = self.exclusive(&text("n"));
+                self.sums.insert(text("i"), metric);
             }
             b"MetricDB" if text("t") == "exclusive" => {
                 if let Some(column) = element.number("db-id") {
@@ -159,11 +160,7 @@ impl Reader {
                 }
             }
             b"PF" | b"Pr" => self.procedure(element),
-            b"C" | b"L" => {
-                if !element.empty {
-                    self.open.push(Open::Line(element.number("l")));
-                }
-            }
+            b"C" | b"L" if !element.empty => self.open.push(Open::Line(element.number("l"))),
             b"S" => {
                 let at = self.place(element.number("l"));
                 self.current = at;
