@@ -14,8 +14,10 @@ const FILES: &[(&str, &str, u64, &str, i64)] = &[
     ("hpctoolkit/experiment.xml", "HPCToolkit", 0, "cpu", 3_998_242_000),
     ("perfview/ls.strace.perfview.xml", "PerfView XML", 102, "metric", 15_473),
     ("pyinstrument/hatchet.json.gz", "pyinstrument", 432, "wall", 478_150_000),
+    ("pyinstrument/work.pyisession.gz", "pyinstrument", 260, "wall", 1_216_794_707),
     ("speedscope/0.0.1-simple.speedscope.json", "speedscope", 0, "weight", 14),
     ("speedscope/0.6.0-two-sampled.speedscope.json", "speedscope", 10, "wall", 28_000_000_000),
+    ("speedscope/py-spy-0.4.json", "speedscope", 155, "wall", 1_550_000_000),
     ("stackprof/simple-stackprof.json.gz", "stackprof", 1554, "wall", 1_551_604_000),
     ("timemory/wall.tree.json.gz", "timemory", 0, "wall", 113_816_802_493),
 ];
