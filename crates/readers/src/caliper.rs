@@ -90,7 +90,7 @@ fn metric(name: &str, builder: &mut ProfileBuilder) -> MetricId {
     let name = name.strip_prefix("sum#").unwrap_or(name);
     let metric = if name == "count" {
         Metric::exact("calls", Unit::Count)
-    } else if name.ends_with(".ns") {
+    } else if name.strip_suffix(".ns").is_some() {
         Metric::exact(name, Unit::Nanoseconds)
     } else if name.contains("time") {
         let unit = Unit::Other("time".to_owned());

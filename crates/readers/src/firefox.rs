@@ -267,8 +267,8 @@ fn fill_libraries(mut cursor: Cursor, libraries: &mut Vec<Library>) -> Result<()
                     "name" => {
                         let name = cursor.lenient_string()?.unwrap_or_default();
                         // Old files have the path here.
-                        library.name =
-                            name.rsplit(['/', '\\']).next().unwrap_or_default().to_owned();
+                        let name = name.rsplit(['/', '\\']).next();
+                        library.name = name.unwrap_or_default().into();
                     }
                     "start" => library.start = number(&mut cursor)?,
                     "end" => library.end = number(&mut cursor)?,

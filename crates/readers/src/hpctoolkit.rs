@@ -27,10 +27,13 @@ const METRIC_DB: &[u8] = b"HPCPROF-metricdb__";
 /// Magic, version and byte order, rows, metrics.
 const METRIC_DB_HEADER: usize = 32;
 
-/// True for XML whose outermost element, or document type, is HPCToolkit's.
+/// True for XML whose outermost element, or document type, is HPCToolkit's, and for the values that lie beside it.
 pub fn sniff(input: &Input) -> bool {
     let head = input.head();
     let start = head.trim_ascii_start();
+    if head.starts_with(METRIC_DB) {
+        return true;
+    }
     if !start.starts_with(b"<") {
         return false;
     }
@@ -49,6 +52,9 @@ pub fn sniff(input: &Input) -> bool {
 /// Reads a database by its `experiment.xml`.
 pub fn read(input: Input, options: &ReadOptions) -> Result<Profile, ReadError> {
     let folder = input.path().and_then(Path::parent).map(Path::to_owned);
+    if input.head().starts_with(METRIC_DB) {
+        return read_beside(folder.as_deref(), options);
+    }
     let bytes = input.read_all()?;
     let mut builder = ProfileBuilder::new(options.grain, options.times);
     builder.info.producer = Some("HPCToolkit".to_owned());
@@ -70,6 +76,20 @@ pub fn read(input: Input, options: &ReadOptions) -> Result<Profile, ReadError> {
         reader.use_sums();
     }
     Ok(reader.builder.finish())
+}
+
+/// Somebody named the values of one rank: the tree is in the file beside it.
+fn read_beside(folder: Option<&Path>, options: &ReadOptions) -> Result<Profile, ReadError> {
+    let tree = folder.map(|folder| folder.join("experiment.xml"));
+    let Some(tree) = tree.filter(|tree| tree.is_file()) else {
+        let what = "this holds the values of one rank; the tree is in experiment.xml";
+        return Err(ReadError::unsupported(what).help("name the experiment.xml of the database"));
+    };
+    let input = Input::open(&tree)?;
+    if !sniff(&input) || input.head().starts_with(METRIC_DB) {
+        return Err(ReadError::unsupported("the experiment.xml beside it is not HPCToolkit's"));
+    }
+    read(input, options)
 }
 
 /// A metric of the file, when it counts what is exclusive.
@@ -114,7 +134,7 @@ impl Reader {
         let text = |name: &str| element.attribute(name).unwrap_or_default().into_owned();
         match element.name {
             b"Header" => {
-                self.builder.info.command = Some(text("n")).filter(|name| !name.is_empty())
+                self.builder.info.command = Some(text("n")).filter(|name| !name.is_empty());
             }
             b"LoadModule" => {
                 self.modules.insert(text("i"), text("n"));
@@ -125,12 +145,13 @@ impl Reader {
             b"Procedure" => {
                 self.procedures.insert(text("i"), text("n"));
             }
-            b"Metric" if text("t") == "exclusive" => {
-                // Statistics of one quantity over ranks; only sums can be added up.
-                if text("n").contains(":Sum") || !text("n").contains(':') {
-                    let metric = self.exclusive(&text("n"));
-                    self.sums.insert(text("i"), metric);
-                }
+            // Statistics of one quantity over ranks; only sums can be added up.
+            b"Metric"
+                if text("t") == "exclusive"
+                    && (text("n").contains(":Sum") || !text("n").contains(':')) =>
+            {
+                let metric = self.exclusive(&text("n"));
+                self.sums.insert(text("i"), metric);
             }
             b"MetricDB" if text("t") == "exclusive" => {
                 if let Some(column) = element.number("db-id") {
@@ -139,11 +160,7 @@ impl Reader {
                 }
             }
             b"PF" | b"Pr" => self.procedure(element),
-            b"C" | b"L" => {
-                if !element.empty {
-                    self.open.push(Open::Line(element.number("l")));
-                }
-            }
+            b"C" | b"L" if !element.empty => self.open.push(Open::Line(element.number("l"))),
             b"S" => {
                 let at = self.place(element.number("l"));
                 self.current = at;

@@ -1,8 +1,9 @@
 //! pyinstrument, the sampling profiler of Python: the tree of its JSON renderer, and its sessions, which hold stacks.
 
+use hashbrown::HashMap;
 use perfblame_cct::{
-    Cursor, Frame, FrameId, Function, Layer, Metric, MetricId, Profile, ProfileBuilder, Unit,
-    position,
+    Cursor, Frame, FrameId, Function, Layer, Metric, MetricId, Profile, ProfileBuilder, Thread,
+    Unit, position,
 };
 
 use crate::error::ReadError;
@@ -28,7 +29,8 @@ pub fn read(input: Input, options: &ReadOptions) -> Result<Profile, ReadError> {
     let root = document.root();
     let seconds = |key: &str| nanoseconds(root.get(key));
     builder.info.producer = Some("pyinstrument".to_owned());
-    builder.info.command = root.get("program").and_then(Value::as_str).map(str::to_owned);
+    let text = |key: &str| root.get(key).and_then(Value::as_str);
+    builder.info.command = text("program").or(text("target_description")).map(str::to_owned);
     builder.info.started = seconds("start_time");
     builder.info.duration = seconds("duration");
     let wall = builder.metric(Metric::sampled("wall", Unit::Nanoseconds));
@@ -89,9 +91,11 @@ fn tree(root: Value, wall: MetricId, builder: &mut ProfileBuilder) {
     }
 }
 
-/// `[[["name\0file\0line", …], seconds], …]`, outermost frame first.
+/// `[[["name\0file\0line", …], seconds], …]`, outermost frame first. The outermost of all is the thread:
+/// `MainThread\0<thread>\0140315881233280`.
 fn session(records: Value, wall: MetricId, builder: &mut ProfileBuilder) {
     let mut stack = Vec::new();
+    let mut frames_known: HashMap<&str, FrameId> = HashMap::new();
     let mut now = 0i64;
     for record in records.elements() {
         let (Some(frames), Some(time)) = (record.at(0), nanoseconds(record.at(1))) else {
@@ -99,21 +103,52 @@ fn session(records: Value, wall: MetricId, builder: &mut ProfileBuilder) {
             continue;
         };
         stack.clear();
+        let mut thread = None;
         for text in frames.elements().filter_map(Value::as_str) {
-            // Attributes follow the identifier, each behind a \x01.
-            let identifier = text.split('\u{1}').next().unwrap_or(text);
-            let mut parts = identifier.split('\0');
-            let name = parts.next().unwrap_or_default();
-            let file = parts.next().filter(|file| !file.is_empty());
-            let line = parts.next().and_then(|line| line.parse().ok()).unwrap_or(0);
-            if !is_own_time(name) {
-                stack.push(frame(name, file, line, None, builder));
+            let parts = Identifier::of(text);
+            if parts.file == Some("<thread>") {
+                let name = builder.string(parts.name);
+                let tid = Some(parts.line).filter(|tid| *tid > 0);
+                thread = Some(builder.thread(Thread { tid, ..Thread::named(name) }));
+            } else if !is_own_time(parts.name) {
+                stack.push(*frames_known.entry(text).or_insert_with(|| parts.frame(builder)));
             }
         }
-        let Some(at) = builder.stack(&stack) else { continue };
-        builder.add(at, None, wall, time);
-        builder.time_sample(now, at, None, wall, time);
+        let Some(at) = builder.stack(&stack) else {
+            builder.warn("empty-stacks", || "records without a stack were left out".to_owned());
+            continue;
+        };
+        builder.add(at, thread, wall, time);
+        builder.time_sample(now, at, thread, wall, time);
         now = now.saturating_add(time);
+    }
+}
+
+/// `name\0file\0line`, and attributes, each behind a `\x01`: of these `l` is the line being executed.
+struct Identifier<'a> {
+    name: &'a str,
+    file: Option<&'a str>,
+    line: u64,
+    executing: u64,
+}
+
+impl<'a> Identifier<'a> {
+    fn of(text: &'a str) -> Self {
+        let mut attributes = text.split('\u{1}');
+        let mut parts = attributes.next().unwrap_or(text).split('\0');
+        let number = |text: &str| text.parse().unwrap_or(0);
+        Self {
+            name: parts.next().unwrap_or_default(),
+            file: parts.next().filter(|file| !file.is_empty()),
+            line: parts.next().map_or(0, number),
+            executing: attributes.find_map(|text| text.strip_prefix('l')).map_or(0, number),
+        }
+    }
+
+    fn frame(&self, builder: &mut ProfileBuilder) -> FrameId {
+        let entry = frame(self.name, self.file, self.line, None, builder);
+        let entry = *builder.symbols.frame(entry);
+        builder.frame(entry.at_line(self.executing))
     }
 }
 
@@ -171,11 +206,12 @@ mod tests {
               g 500000000 500000000
         "]]
         .assert_eq(&describe(&parse(TREE)));
-        let session = "{\"frame_records\":[[[\"main\\u0000a.py\\u00003\",\"f\\u0000b.py\\u00001\\u0001l9\"],0.001],
+        let session = "{\"frame_records\":[[[\"T\\u0000<thread>\\u00007\",\"main\\u0000a.py\\u00003\",\"f\\u0000b.py\\u00001\\u0001l9\"],0.001],
             [[\"main\\u0000a.py\\u00003\"],0.002],[7]],\"sample_count\":2}";
         expect![[r"
             2 samples
             wall 3000000 ns
+            thread T
             main 3000000 2000000
               f 1000000 1000000
             1 × damaged-records: records without a time were left out

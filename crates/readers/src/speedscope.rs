@@ -319,8 +319,9 @@ impl Reader {
     }
 
     fn profile(&mut self, profile: &Found) -> Result<(), Fault> {
-        let name = self.builder.string(&profile.name);
-        let thread = Some(self.builder.thread(Thread::named(name)));
+        let (name, pid, tid) = thread_name(&profile.name);
+        let name = self.builder.string(name);
+        let thread = Some(self.builder.thread(Thread { pid, tid, ..Thread::named(name) }));
         match profile.kind.as_str() {
             "sampled" => self.sampled(profile, thread),
             "evented" => self.evented(profile, thread),
@@ -440,6 +441,29 @@ impl Reader {
     }
 }
 
+/// Name, process id and thread id out of a profile's name: `Process 12 Thread 34 "MainThread"` and `Thread 0x7F3A "a"`
+/// are py-spy's, `Thread (34)` is of dotnet-trace. Any other name is a name.
+fn thread_name(text: &str) -> (&str, Option<u64>, Option<u64>) {
+    let parse = || {
+        let number = |text: &str| match text.strip_prefix("0x") {
+            Some(hex) => u64::from_str_radix(hex, 16).ok(),
+            None => text.trim_start_matches('(').trim_end_matches(')').parse().ok(),
+        };
+        let (pid, rest) = match text.strip_prefix("Process ") {
+            Some(rest) => {
+                let (pid, rest) = rest.split_once(' ')?;
+                (Some(number(pid)?), rest)
+            }
+            None => (None, text),
+        };
+        let rest = rest.strip_prefix("Thread ")?;
+        let (tid, name) = rest.split_once(' ').unwrap_or((rest, "\"\""));
+        let name = name.strip_prefix('"')?.strip_suffix('"')?;
+        Some((name, pid, Some(number(tid)?)))
+    };
+    parse().unwrap_or((text, None, None))
+}
+
 fn find_profile<'a>(cursor: &mut Cursor<'a>, profile: &mut Found<'a>) -> Result<(), Fault> {
     while let Some(key) = cursor.next_key()? {
         match &*key {
@@ -540,6 +564,20 @@ mod tests {
                 1 × unknown-frames: frames that `shared.frames` does not hold were left out of stacks
             "]],
         );
+    }
+
+    #[test]
+    fn names_of_threads() {
+        for (text, expected) in [
+            ("Thread 5636 \"MainThread\"", ("MainThread", None, Some(5636))),
+            ("Process 12 Thread 0x7F \"a b\"", ("a b", Some(12), Some(0x7f))),
+            ("Thread (34)", ("", None, Some(34))),
+            ("Thread of execution", ("Thread of execution", None, None)),
+            ("Process x", ("Process x", None, None)),
+            ("simple.txt", ("simple.txt", None, None)),
+        ] {
+            assert_eq!(thread_name(text), expected, "{text}");
+        }
     }
 
     #[test]

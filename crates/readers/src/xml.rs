@@ -59,11 +59,6 @@ impl<'a> Scanner<'a> {
         Self { bytes, at, cut: false }
     }
 
-    /// Where the scanner is.
-    pub fn offset(&self) -> u64 {
-        self.at as u64
-    }
-
     /// True when the bytes ended inside a tag.
     pub fn is_cut(&self) -> bool {
         self.cut
@@ -177,13 +172,11 @@ impl<'a> Scanner<'a> {
     /// The text of the element whose start tag was read last, up to the next tag.
     pub fn text(&mut self) -> Cow<'a, str> {
         let before = self.clone();
-        match self.next_event() {
-            Some(Event::Text(text)) => text.decode(),
-            _ => {
-                *self = before;
-                Cow::Borrowed("")
-            }
+        if let Some(Event::Text(text)) = self.next_event() {
+            return text.decode();
         }
+        *self = before;
+        Cow::Borrowed("")
     }
 }
 
@@ -231,16 +224,10 @@ fn decode(raw: &[u8]) -> Cow<'_, str> {
         rest = &rest[start..];
         // The longest that is known is `&#x10FFFF;`.
         let end = rest.bytes().take(12).position(|byte| byte == b';');
-        match end.and_then(|end| Some((entity(&rest[1..end])?, end))) {
-            Some((character, end)) => {
-                out.push(character);
-                rest = &rest[end + 1..];
-            }
-            None => {
-                out.push('&');
-                rest = &rest[1..];
-            }
-        }
+        let known = end.and_then(|end| Some((entity(&rest[1..end])?, end)));
+        let (character, end) = known.unwrap_or(('&', 0));
+        out.push(character);
+        rest = &rest[end + 1..];
     }
     out.push_str(rest);
     Cow::Owned(out)

@@ -38,13 +38,6 @@ pub struct Tables<'a> {
     pub sources: Option<Table<'a>>,
 }
 
-impl Tables<'_> {
-    /// The frames and stacks, as far as they have been looked up.
-    pub fn places(&self) -> Places {
-        Places::default()
-    }
-}
-
 /// A view on a thread's tables and, where it has none of its own, the shared ones.
 #[derive(Clone, Copy)]
 pub struct View<'t, 'a> {

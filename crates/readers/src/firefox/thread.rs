@@ -132,7 +132,7 @@ impl<'a> RawThread<'a> {
         let process = process.filter(|name| !name.is_empty()).map(|name| builder.string(name));
         let thread = Thread { name, process, pid: self.pid, tid: self.tid, group: None };
         let thread = Some(builder.thread(thread));
-        let mut own = self.tables.places();
+        let mut own = Places::default();
         let places = if view.has_own_stacks() { &mut own } else { shared };
         places.fill(view, builder);
         let paused = if self.paused.is_empty() { &clock.paused } else { &self.paused };

@@ -291,6 +291,35 @@ fn a_file_passes_through_every_upgrade_from_its_version_on() {
     assert!(upgraded(1, &upgrades).unwrap_err().contains("cannot be upgraded"));
 }
 
+/// What the samples of version 1 hold.
+fn version_1() -> (Profile, RunSet) {
+    let texts: Vec<String> = ["main", "parse", "ä;\n"].map(str::to_owned).to_vec();
+    let numbers: Vec<u64> = (1..90u64).map(|n| n.wrapping_mul(n).wrapping_mul(0x9e37)).collect();
+    let runs = [1, 2].map(|run| build(Grain::CallSites, &numbers[run..run * 20], &texts));
+    (build(Grain::Frames, &numbers, &texts), merge_runs(runs.to_vec()))
+}
+
+/// The samples were written once, by the version in their names. A new version adds files and leaves these alone.
+#[test]
+fn files_of_every_version_are_read() {
+    let folder = perfblame_fixtures::samples().join("perfblame_file");
+    let (profile, runs) = version_1();
+    let stored = std::fs::read(folder.join("version-1.perfblame")).unwrap();
+    assert_eq!(
+        perfblame_cct::dump(&reread(stored, Grain::Frames).unwrap()),
+        perfblame_cct::dump(&profile)
+    );
+    let stored = Input::open(&folder.join("version-1-runs.perfblame")).unwrap();
+    let stored = read_runs(stored, Times::Keep).unwrap();
+    assert_eq!(stored.runs.len(), 2);
+    for run in 0..2 {
+        assert_eq!(
+            perfblame_cct::dump(&stored.profile(run).unwrap()),
+            perfblame_cct::dump(&runs.profile(run).unwrap())
+        );
+    }
+}
+
 #[test]
 fn the_format_before_is_kept() {
     let mut first = profile("main");
