@@ -5,19 +5,20 @@
 //! second one the samples. Each location becomes frames once, however many samples share it.
 
 mod labels;
+mod samples;
 mod tables;
 
-use perfblame_cct::{FrameId, Layer, Metric, Profile, ProfileBuilder};
+use perfblame_cct::{Metric, Profile, ProfileBuilder};
 
 use crate::error::ReadError;
 use crate::format::{Format, ReadOptions};
 use crate::input::Input;
 use crate::protobuf::{Fault, Field, Message, Value};
 use crate::sample_type::{Column, add_metric, unit};
-use labels::Labels;
 pub use labels::summary;
+use samples::Samples;
+use tables::Tables;
 pub use tables::unsymbolised_function;
-use tables::{Locations, Tables};
 
 /// Sample types that we keep; the largest number seen in real files is 8.
 const MAX_SAMPLE_TYPES: usize = 64;
@@ -119,21 +120,13 @@ pub fn read(input: Input, options: &ReadOptions) -> Result<Profile, ReadError> {
     }
     let columns = metrics(&mut builder, &tables);
     describe(&mut builder, &tables);
-    let mut samples = Samples {
-        locations: tables.locations(&mut builder),
-        columns,
-        labels: Labels::default(),
-        stack: Vec::new(),
-        ids: Vec::new(),
-        values: Vec::new(),
-        unknown: None,
-    };
+    let mut samples = Samples::new(tables.locations(&mut builder), columns);
     for field in Message::new(&bytes, 0).map_while(Result::ok) {
         if field.number == 2 {
             samples.add(&mut builder, &tables, field);
         }
     }
-    samples.labels.summarise(&mut builder, &tables);
+    samples.finish(&mut builder, &tables);
     Ok(builder.finish())
 }
 
@@ -195,95 +188,6 @@ fn describe(builder: &mut ProfileBuilder, tables: &Tables) {
     // The first mapping is the program itself, by convention.
     builder.info.command = tables.program();
     builder.info.labels.extend(labels);
-}
-
-/// What turns sample messages into values of contexts.
-struct Samples {
-    locations: Locations,
-    columns: Vec<Column>,
-    labels: Labels,
-    stack: Vec<FrameId>,
-    ids: Vec<u32>,
-    values: Vec<i64>,
-    unknown: Option<FrameId>,
-}
-
-impl Samples {
-    fn add(&mut self, builder: &mut ProfileBuilder, tables: &Tables, sample: Field) {
-        self.ids.clear();
-        self.values.clear();
-        self.labels.start();
-        if let Err(fault) = self.collect(builder, tables, sample) {
-            warn_damaged(builder, fault);
-            return;
-        }
-        self.stack.clear();
-        for row in self.ids.iter().rev() {
-            if let Some(frames) = self.locations.frames(*row) {
-                self.stack.extend_from_slice(frames);
-            } else {
-                let unknown = *self
-                    .unknown
-                    .get_or_insert_with(|| builder.named_frame("[unknown]", Layer::Application));
-                self.stack.push(unknown);
-                builder.warn("unknown-locations", || {
-                    "samples refer to locations that are not in the file".to_owned()
-                });
-            }
-        }
-        let at = if let Some(at) = builder.stack(&self.stack) {
-            at
-        } else {
-            builder.warn("samples-without-stack", || {
-                "samples without a stack are kept as truncated".to_owned()
-            });
-            builder.truncated_root()
-        };
-        if self.values.len() != self.columns.len() {
-            builder.warn("samples-with-odd-values", || {
-                "samples have more or fewer values than the file has sample types".to_owned()
-            });
-        }
-        let thread = self.labels.thread(builder);
-        let time = self.labels.time().filter(|_| builder.keeps_times());
-        for (value, column) in self.values.iter().zip(&self.columns) {
-            if *value != 0 {
-                let value = value.saturating_mul(column.scale);
-                builder.add(at, thread, column.metric, value);
-                if let Some(time) = time {
-                    builder.time_sample(time, at, thread, column.metric, value);
-                }
-            }
-        }
-        self.labels.count();
-        builder.count_samples(1);
-    }
-
-    fn collect(
-        &mut self,
-        builder: &mut ProfileBuilder,
-        tables: &Tables,
-        sample: Field,
-    ) -> Result<(), Fault> {
-        for field in sample.message() {
-            let field = field?;
-            match field.number {
-                1 => {
-                    for id in field.varints() {
-                        self.ids.push(self.locations.row(id?));
-                    }
-                }
-                2 => {
-                    for value in field.varints() {
-                        self.values.push(value? as i64);
-                    }
-                }
-                3 => self.labels.add(builder, tables, field)?,
-                _ => {}
-            }
-        }
-        Ok(())
-    }
 }
 
 #[cfg(test)]
