@@ -28,6 +28,8 @@ use header::Header;
 use metrics::{Metrics, Worth};
 use symbol::{FrameText, UNKNOWN};
 
+pub(crate) use header::seconds;
+
 /// Lines in which the first sample must show.
 const SNIFFED_LINES: usize = 400;
 
