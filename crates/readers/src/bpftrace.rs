@@ -75,7 +75,7 @@ pub fn read(input: Input, options: &ReadOptions) -> Result<Profile, ReadError> {
                     stack.clear();
                     keys.clear();
                     if !trim(rest).is_empty() {
-                        finish(&mut builder, rest, &mut open, &mut stack, &mut keys);
+                        finish(&mut builder, rest, &mut open, &stack, &mut keys);
                     }
                 } else if !trim(line).is_empty() && !line.starts_with(b"Attaching ") {
                     builder.warn("damaged-lines", || {
@@ -88,7 +88,7 @@ pub fn read(input: Input, options: &ReadOptions) -> Result<Profile, ReadError> {
                 continue;
             }
             if line.starts_with(b"]") || line.starts_with(b",") {
-                finish(&mut builder, line, &mut open, &mut stack, &mut keys);
+                finish(&mut builder, line, &mut open, &stack, &mut keys);
             } else if !trim(line).is_empty() {
                 let text = trim(line);
                 stack.push(match memo.find(text) {
@@ -117,7 +117,7 @@ fn finish(
     builder: &mut ProfileBuilder,
     line: &[u8],
     open: &mut Option<MetricId>,
-    stack: &mut Vec<FrameId>,
+    stack: &[FrameId],
     keys: &mut Vec<FrameId>,
 ) {
     let (values, count) = match map_end(line) {

@@ -127,7 +127,7 @@ fn read_table(bytes: &[u8], builder: &mut ProfileBuilder) -> Result<(), ReadErro
             break;
         }
         if !first.is_empty() {
-            above = first.to_owned();
+            first.clone_into(&mut above);
         }
     }
     let Some(counted) = counted else {

@@ -169,7 +169,7 @@ impl Reader {
                 Some(id) => self.row.thread = self.known.threads.get(&id).copied(),
                 None => {
                     self.thread =
-                        Some(OpenThread { id: own, label: fmt(), ..OpenThread::default() })
+                        Some(OpenThread { id: own, label: fmt(), ..OpenThread::default() });
                 }
             },
             "process" => match reference {
@@ -191,27 +191,25 @@ impl Reader {
                 Some(id) => self.row.stack = self.known.stacks.get(&id).cloned(),
                 None => self.stack = Some((own, Vec::new())),
             },
-            "frame" => match reference {
-                Some(id) => {
+            "frame" => {
+                if let Some(id) = reference {
                     if let (Some(frame), Some((_, stack))) =
                         (self.known.frames.get(&id), self.stack.as_mut())
                     {
                         stack.push(*frame);
                     }
-                }
-                None => {
+                } else {
                     let address = tag.attribute("addr").and_then(|text| hexadecimal(&text));
                     let name = tag.attribute("name").unwrap_or_default().into_owned();
                     self.frame = Some(OpenFrame { id: own, name, address, ..OpenFrame::default() });
                 }
-            },
+            }
             "binary" => {
-                let binary = match reference {
-                    Some(id) => self.known.binaries.get(&id).cloned().unwrap_or_default(),
-                    None => {
-                        let word = |key| tag.attribute(key).unwrap_or_default().into_owned();
-                        Binary { name: word("name"), path: word("path") }
-                    }
+                let binary = if let Some(id) = reference {
+                    self.known.binaries.get(&id).cloned().unwrap_or_default()
+                } else {
+                    let word = |key| tag.attribute(key).unwrap_or_default().into_owned();
+                    Binary { name: word("name"), path: word("path") }
                 };
                 if let Some(own) = own {
                     self.known.binaries.insert(own, binary.clone());
@@ -266,15 +264,13 @@ impl Reader {
                     self.number(name, value);
                 }
             }
-            "path" => {
-                if !self.text.is_empty() {
-                    let path = std::mem::take(&mut self.text);
-                    if let Some(id) = self.text_id {
-                        self.known.paths.insert(id, path.clone());
-                    }
-                    if let Some(frame) = &mut self.frame {
-                        frame.path = Some(path);
-                    }
+            "path" if !self.text.is_empty() => {
+                let path = std::mem::take(&mut self.text);
+                if let Some(id) = self.text_id {
+                    self.known.paths.insert(id, path.clone());
+                }
+                if let Some(frame) = &mut self.frame {
+                    frame.path = Some(path);
                 }
             }
             "process" => self.end_process(),
