@@ -46,7 +46,7 @@ pub fn sniff(input: &Input) -> bool {
         let indented = line.starts_with(b" ") || line.starts_with(b"\t");
         match split(line) {
             Some((stack, _)) if memchr::memchr(b';', stack).is_some() && !is_code(stack) => {
-                joined += 1
+                joined += 1;
             }
             Some((stack, _)) if !indented && is_plain(stack) => single += 1,
             _ => bad += 1,
@@ -68,7 +68,7 @@ fn is_plain(stack: &[u8]) -> bool {
     let last = stack.last().copied().unwrap_or(b':');
     !stack.is_empty()
         && !matches!(last, b':' | b'=' | b',' | b'+' | b'-' | b'/')
-        && !memchr::memmem::find(stack, b"  ").is_some()
+        && memchr::memmem::find(stack, b"  ").is_none()
         && !stack.contains(&b'\t')
         && !stack.first().is_some_and(|first| first.is_ascii_digit() || b"{\"@-+".contains(first))
 }

@@ -4,22 +4,29 @@
 use perfblame_cct::{Grain, Profile, Times};
 
 use crate::art_trace;
+use crate::bpftrace;
 use crate::caliper;
 use crate::callgrind;
 use crate::cpuprofile;
 use crate::dhat;
+use crate::dtrace;
 use crate::error::ReadError;
 use crate::firefox;
 use crate::folded;
+use crate::ghc;
+use crate::gprof;
 use crate::heapprofile;
 use crate::hpctoolkit;
 use crate::input::Input;
+use crate::instruments;
 use crate::jfr;
+use crate::macos_sample;
 use crate::otlp;
 use crate::perf_data;
 use crate::perf_script;
 use crate::perfblame_file;
 use crate::perfview;
+use crate::pmcstat;
 use crate::pprof;
 use crate::pprof_legacy;
 use crate::pstats;
@@ -28,9 +35,15 @@ use crate::safari;
 use crate::simpleperf;
 use crate::speedscope;
 use crate::stackprof;
+use crate::strace;
+use crate::tau;
 use crate::timemory;
 use crate::trace_event;
 use crate::v8_log;
+use crate::vsprof;
+use crate::vtune;
+use crate::xctrace;
+use crate::xperf;
 
 /// What a reader is asked for.
 #[derive(Clone, Copy, Debug, Default)]
@@ -81,6 +94,19 @@ pub const FORMATS: &[Format] = &[
     hpctoolkit::FORMAT,
     timemory::FORMAT,
     caliper::FORMAT,
+    macos_sample::FORMAT,
+    xctrace::FORMAT,
+    instruments::FORMAT,
+    ghc::FORMAT,
+    gprof::FORMAT,
+    tau::FORMAT,
+    vtune::FORMAT,
+    vsprof::FORMAT,
+    xperf::FORMAT,
+    pmcstat::FORMAT,
+    strace::FORMAT,
+    bpftrace::FORMAT,
+    dtrace::FORMAT,
     perf_script::FORMAT,
     folded::FORMAT,
 ];

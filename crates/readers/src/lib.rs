@@ -4,29 +4,39 @@
 //! the profile's warnings; a profile that cannot be trusted is a [`ReadError`].
 
 mod art_trace;
+mod bpftrace;
 mod byte_memo;
 mod caliper;
 #[allow(dead_code, reason = "readers of call graphs use one part or the other")]
 mod call_graph;
 mod callgrind;
 mod cpuprofile;
+mod csv;
 mod dhat;
+mod dtrace;
 mod error;
 mod firefox;
 mod folded;
 mod format;
+mod ghc;
+mod gprof;
 mod heapprofile;
 mod hpctoolkit;
 mod input;
+mod instruments;
 mod jfr;
 #[allow(dead_code, unused_imports, reason = "readers of JSON formats use one part or the other")]
 mod json;
+mod macos_sample;
+mod module_frame;
 pub mod native;
 mod otlp;
+mod outline;
 pub mod perf_data;
 mod perf_script;
 pub mod perfblame_file;
 mod perfview;
+mod pmcstat;
 mod pprof;
 mod pprof_legacy;
 mod protobuf;
@@ -38,11 +48,17 @@ mod sample_type;
 mod simpleperf;
 mod speedscope;
 mod stackprof;
+mod strace;
+mod tau;
 mod text;
 mod timemory;
 mod trace_event;
 mod v8_log;
+mod vsprof;
+mod vtune;
+mod xctrace;
 mod xml;
+mod xperf;
 mod zip;
 
 use perfblame_cct::Profile;

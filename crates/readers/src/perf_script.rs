@@ -28,6 +28,8 @@ use header::Header;
 use metrics::{Metrics, Worth};
 use symbol::{FrameText, UNKNOWN};
 
+pub(crate) use header::seconds;
+
 /// Lines in which the first sample must show.
 const SNIFFED_LINES: usize = 400;
 
@@ -35,30 +37,48 @@ const SNIFFED_LINES: usize = 400;
 pub const FORMAT: Format =
     Format { name: "perf script", producers: "Linux perf: perf script", sniff, read };
 
-/// True for text whose first lines hold a sample: a line with thread and event, and a frame or another such line.
+/// True for text whose first lines hold a sample: a line with thread and event, and a frame or another such line; or
+/// nothing but frames.
 pub fn sniff(input: &Input) -> bool {
     let head = text::head(input);
     let mut above: Option<Header<'_>> = None;
+    let mut bare = 0;
     let lines = text::head_lines(input, &head);
     for line in lines.filter(|line| line.first() != Some(&b'#')).take(SNIFFED_LINES) {
-        if let Some(found) = header::strict(line) {
-            let sure = found.time.is_some() && !found.event.is_empty();
-            if sure && (above.is_some() || single_frame(found.rest).is_some()) {
+        if let Some(found) = sure_header(line) {
+            let whole = found.time.is_some() && !found.event.is_empty();
+            if whole && (above.is_some() || single_frame(found.rest).is_some()) {
                 return true;
             }
             above = Some(found);
-        } else if let Some(begin) = above {
-            match frame_line(line) {
-                Some(frame) if frame.digits > 0 => return true,
-                // Frames without a readable address are believed under a line that leaves no doubt.
-                Some(frame) if begin.time.is_some() && frame.whole.ends_with(b")") => return true,
-                Some(_) => above = None,
-                None => {}
+            continue;
+        }
+        match (above, frame_line(line)) {
+            (_, None) => {}
+            (Some(_), Some(frame)) if frame.digits > 0 => return true,
+            // Frames without a readable address are believed under a line that leaves no doubt.
+            (Some(begin), Some(frame)) if begin.time.is_some() && frame.whole.ends_with(b")") => {
+                return true;
             }
+            (Some(_), Some(_)) => above = None,
+            (None, Some(frame)) if frame.digits >= 4 && frame.whole.ends_with(b")") => bare += 1,
+            (None, Some(_)) => return bare > 1 && !input.is_whole(),
         }
     }
-    // A single sample without frames.
-    above.is_some_and(|only| only.time.is_some() && !only.event.is_empty()) && input.is_whole()
+    // A single sample without frames, or `-F ip,sym,dso`.
+    let single = above.is_some_and(|only| only.time.is_some() && !only.event.is_empty());
+    single && input.is_whole() || above.is_none() && bare > 0
+}
+
+/// A line that begins a sample beyond doubt: one with ids, or with both time and event.
+fn sure_header(line: &[u8]) -> Option<Header<'_>> {
+    if line.first().is_none_or(|first| matches!(first, b' ' | b'\t')) {
+        return header::strict(line).filter(|header| header.time.is_some());
+    }
+    header::strict(line).or_else(|| {
+        let loose = header::loose(line);
+        (loose.time.is_some() && !loose.event.is_empty()).then_some(loose)
+    })
 }
 
 /// Reads the text of `perf script`.
@@ -322,18 +342,18 @@ impl Reader {
 
     /// The innermost frame so far is at this place in its source.
     fn place(&mut self, frame: FrameId, text: &[u8]) {
-        let placed = match self.placed.get(&(frame, text.to_vec())) {
-            Some(known) => *known,
-            None => {
-                let place = shown(text);
-                let Some((file, line)) = symbol::source_place(&place) else { return };
-                let file = Some(self.builder.string(file));
-                let line = position(line);
-                let at = Frame { file, line, ..*self.builder.symbols.frame(frame) };
-                let placed = self.builder.frame(at);
-                self.placed.insert((frame, text.to_vec()), placed);
-                placed
-            }
+        let key = (frame, text.to_vec());
+        let placed = if let Some(known) = self.placed.get(&key) {
+            *known
+        } else {
+            let place = shown(text);
+            let Some((file, line)) = symbol::source_place(&place) else { return };
+            let file = Some(self.builder.string(file));
+            let line = position(line);
+            let at = Frame { file, line, ..*self.builder.symbols.frame(frame) };
+            let placed = self.builder.frame(at);
+            self.placed.insert(key, placed);
+            placed
         };
         if let Some(last) = self.stack.last_mut() {
             *last = placed;
@@ -387,16 +407,15 @@ impl Reader {
     /// A sample without call chain has its one frame on its first line, or none at all.
     fn take_single_frame(&mut self) {
         let rest = std::mem::take(&mut self.rest);
-        match single_frame(&rest) {
-            Some(frame) => self.frame(frame),
-            None => {
-                let unknown = match self.unknown {
-                    Some(frame) => frame,
-                    None => self.builder.named_frame(UNKNOWN, Layer::Application),
-                };
-                self.unknown = Some(unknown);
-                self.stack.push(unknown);
-            }
+        if let Some(frame) = single_frame(&rest) {
+            self.frame(frame);
+        } else {
+            let unknown = match self.unknown {
+                Some(frame) => frame,
+                None => self.builder.named_frame(UNKNOWN, Layer::Application),
+            };
+            self.unknown = Some(unknown);
+            self.stack.push(unknown);
         }
         self.rest = rest;
     }
@@ -461,14 +480,16 @@ fn aligned_frame_line(line: &[u8]) -> Option<FrameLine<'_>> {
     if after.first() != Some(&b' ') {
         return None;
     }
-    let mut good = true;
+    let mut good = 1u8;
     let mut used = 0u16;
     for (column, byte) in columns.iter().enumerate() {
-        good &= byte.is_ascii_hexdigit() | (*byte == b' ');
-        used |= u16::from(*byte != b' ') << column;
+        let blank = *byte == b' ';
+        let fits = u8::from(byte.is_ascii_hexdigit()) | u8::from(blank);
+        good &= fits;
+        used |= u16::from(!blank) << column;
     }
     let digits = used.leading_ones() as usize;
-    if !good || digits == 0 || used.count_ones() as usize != digits {
+    if good == 0 || digits == 0 || used.count_ones() as usize != digits {
         return None;
     }
     Some(FrameLine { whole: rest.get(16 - digits..)?.trim_ascii_end(), digits })
@@ -505,3 +526,6 @@ fn single_frame(rest: &[u8]) -> Option<FrameLine<'_>> {
         end = start.checked_sub(1)?;
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -65,8 +65,7 @@ pub(crate) fn loose(line: &[u8]) -> Header<'_> {
 fn tail(line: &[u8], mut at: usize) -> Option<Header<'_>> {
     let mut header = Header::default();
     let mut cpu = false;
-    loop {
-        let Some((start, end)) = next_token(line, at) else { break };
+    while let Some((start, end)) = next_token(line, at) {
         let token = line.get(start..end)?;
         match *token.first()? {
             b'[' if !cpu && header.time.is_none() && header.period.is_none() => {
@@ -163,7 +162,7 @@ mod tests {
     use expect_test::{Expect, expect};
     use std::fmt::Write as _;
 
-    fn check(lines: &str, expect: Expect) {
+    fn check(lines: &str, expect: &Expect) {
         let mut out = String::new();
         for line in lines.lines() {
             let header = strict(line.as_bytes());
@@ -205,7 +204,7 @@ java 16208.424204: cycles:
 16208.424204: 12 cycles:
 cycles:ppp:
 just a name",
-            expect![[r#"
+            &expect![[r#"
                 comm="iperf" pid=27409 tid=28744 time=441995133575000 period=None event="cpu-clock" rest=" "
                 comm="func_ab" pid=None tid=15294 time=None period=None event="cpu-clock" rest=" "
                 comm="java" pid=None tid=3244 time=None period=None event="cycles:u" rest=""

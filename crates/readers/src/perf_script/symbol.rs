@@ -195,7 +195,9 @@ pub(crate) fn native(symbol: &str) -> Named<'_> {
         let signature = signature(symbol).map(Cow::Owned);
         return Named { name: demangle(symbol), signature, ..Named::default() };
     }
-    if let Some(name) = half_demangled_rust(symbol) {
+    // macOS prints what LLVM appends to a symbol in parentheses.
+    let plain = symbol.split(" (.llvm.").next().unwrap_or(symbol);
+    if let Some(name) = half_demangled_rust(plain) {
         return Named { name: name.into(), ..Named::default() };
     }
     let (name, parameters) = split_parameters(symbol);

@@ -3,6 +3,8 @@
 //! They put the process in front of each stack, mark kernel and JIT frames by a suffix, and cut names to be drawn;
 //! our model keeps process, layer and whole name apart.
 
+#![allow(dead_code, reason = "each test uses a part of it")]
+
 use std::collections::BTreeMap;
 
 use perfblame_cct::{FrameId, Layer, MetricId, Profile, ThreadId};
