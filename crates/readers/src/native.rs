@@ -15,7 +15,7 @@ mod symbols;
 pub use component::layer_of;
 pub use demangle::{demangle, signature};
 
-pub(crate) use binary::{Binary, UnwindSections};
+pub(crate) use binary::Binary;
 pub use bytes::ByteOrder;
 pub(crate) use bytes::{Bytes, until_zero};
 pub(crate) use elf::Elf;

@@ -6,7 +6,6 @@ use hashbrown::HashMap;
 use perfblame_cct::ThreadId;
 
 use super::frames::FrameRange;
-use super::unwind::Unwinder;
 use crate::native::{JitCode, JitDump};
 
 /// A row of the table of mapped files.
@@ -21,6 +20,15 @@ pub struct Mapping {
     /// Offset in the file of the first byte.
     pub offset: u64,
     pub module: ModuleId,
+    /// From addresses in memory to those the file is linked for, once known.
+    pub shift: Option<u64>,
+}
+
+impl Mapping {
+    /// A mapping of `offset` and what follows it in a file.
+    pub fn new(start: u64, end: u64, offset: u64, module: ModuleId) -> Self {
+        Self { start, end, offset, module, shift: None }
+    }
 }
 
 /// What is mapped in one process.
@@ -28,10 +36,10 @@ pub struct Mapping {
 pub struct Process {
     pub pid: u32,
     mappings: Vec<Mapping>,
-    /// Frames of the addresses seen since the mappings last changed.
+    /// The mapping of the last address looked up; the next is often near.
+    last: Option<Mapping>,
+    /// Frames of the addresses seen since the mappings last changed, where no file has them.
     pub seen: HashMap<u64, FrameRange>,
-    /// How to walk its stacks; none until asked for, and again when the mappings change.
-    pub unwinder: Option<Unwinder>,
     pub jit: JitState,
 }
 
@@ -52,11 +60,6 @@ impl Process {
     /// A process that starts as a copy of another.
     pub fn forked(&self, pid: u32) -> Self {
         Self { pid, mappings: self.mappings.clone(), ..Self::default() }
-    }
-
-    /// All mappings, by address.
-    pub fn mappings(&self) -> &[Mapping] {
-        &self.mappings
     }
 
     /// Adds a mapping in place of what it overlaps.
@@ -89,14 +92,32 @@ impl Process {
 
     fn forget(&mut self) {
         self.seen.clear();
-        self.unwinder = None;
+        self.last = None;
+    }
+
+    /// The end of the last mapping.
+    pub fn end_of_code(&self) -> u64 {
+        self.mappings.last().map_or(0, |mapping| mapping.end)
     }
 
     /// The mapping that holds an address.
-    pub fn find(&self, address: u64) -> Option<Mapping> {
+    pub fn find(&mut self, address: u64) -> Option<Mapping> {
+        if let Some(last) = self.last.filter(|last| (last.start..last.end).contains(&address)) {
+            return Some(last);
+        }
         let after = self.mappings.partition_point(|mapping| mapping.start <= address);
         let mapping = self.mappings.get(after.checked_sub(1)?)?;
-        (address < mapping.end).then_some(*mapping)
+        self.last = (address < mapping.end).then_some(*mapping);
+        self.last
+    }
+
+    /// Remembers where the file of a mapping is linked.
+    pub fn learn_shift(&mut self, start: u64, shift: u64) {
+        let found = self.mappings.binary_search_by_key(&start, |mapping| mapping.start);
+        if let Some(mapping) = found.ok().and_then(|row| self.mappings.get_mut(row)) {
+            mapping.shift = Some(shift);
+        }
+        self.last = None;
     }
 
     /// Reads a log of code made at run time that the process has announced by mapping it.
@@ -123,8 +144,7 @@ mod tests {
     #[test]
     fn a_mapping_takes_the_place_of_what_it_overlaps() {
         let mut process = Process::new(1);
-        let mapping =
-            |start, end, module| Mapping { start, end, offset: start, module: ModuleId(module) };
+        let mapping = |start, end, module| Mapping::new(start, end, start, ModuleId(module));
         process.map(mapping(100, 200, 1));
         process.map(mapping(200, 300, 2));
         process.map(mapping(150, 250, 3));
@@ -132,7 +152,7 @@ mod tests {
         process.map(mapping(160, 170, 5));
         process.map(mapping(5, 5, 6));
         let rows: Vec<_> =
-            process.mappings().iter().map(|m| (m.start, m.end, m.offset, m.module.0)).collect();
+            process.mappings.iter().map(|m| (m.start, m.end, m.offset, m.module.0)).collect();
         assert_eq!(
             rows,
             [
@@ -147,6 +167,6 @@ mod tests {
         assert_eq!(process.find(169).map(|m| m.module.0), Some(5));
         assert_eq!(process.find(99), None);
         process.map(mapping(0, 1000, 7));
-        assert_eq!(process.mappings().len(), 1);
+        assert_eq!(process.mappings.len(), 1);
     }
 }

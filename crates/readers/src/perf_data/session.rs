@@ -6,21 +6,21 @@ use perfblame_cct::{
     ThreadId, Unit,
 };
 
-use super::attr::{Attr, part};
-use super::frames::{Address, FrameTable, Origin};
+use super::frames::FrameTable;
 use super::header::Recording;
+use super::modules::Origin;
 use super::process::{Mapping, Process, ThreadState};
 use super::rounds::Rounds;
 use super::sample::{Sample, time_of};
 use super::stream::{Damage, Record, Unpacker, kind};
-use super::unwind::{Ending, Machine, UnwindCache};
+use super::unwind::{Ending, Machine, UnwindTables};
 use crate::format::ReadOptions;
 use crate::native::{ByteOrder, Bytes, JitFunction, until_zero};
 
 const KERNEL_PID: u32 = u32::MAX;
 
-const MISC_MODE: u16 = 7;
-const MODE_KERNEL: u16 = 1;
+pub(super) const MISC_MODE: u16 = 7;
+pub(super) const MODE_KERNEL: u16 = 1;
 const MODE_GUEST_KERNEL: u16 = 4;
 const MODE_GUEST_USER: u16 = 5;
 const MISC_MMAP_DATA: u16 = 1 << 13;
@@ -29,30 +29,6 @@ const MISC_MMAP_BUILD_ID: u16 = 1 << 14;
 
 const RECORD_KSYMBOL: u32 = 17;
 
-const BRANCH_CALL_STACK: u64 = 1 << 11;
-const CLOCK_MONOTONIC: i32 = 1;
-
-/// Marks between the addresses of a chain, `PERF_CONTEXT_*`.
-mod context {
-    pub const FIRST: u64 = -4095i64 as u64;
-    pub const KERNEL: u64 = -128i64 as u64;
-    pub const USER: u64 = -512i64 as u64;
-    pub const USER_DEFERRED: u64 = -640i64 as u64;
-    pub const HYPERVISOR: u64 = -32i64 as u64;
-}
-
-/// The longest chain the kernel records unless told otherwise.
-const DEFAULT_MAX_STACK: u16 = 127;
-
-/// Whose addresses are looked up.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Space {
-    Kernel,
-    User,
-    /// A virtual machine or its host: nothing here knows its mappings.
-    Foreign,
-}
-
 /// Everything that is known so far.
 pub struct Session {
     rounds: Rounds,
@@ -60,23 +36,23 @@ pub struct Session {
     core: Core,
 }
 
-struct Core {
-    order: ByteOrder,
+/// What the records have told.
+pub struct Core {
+    pub(super) order: ByteOrder,
     recording: Recording,
-    builder: ProfileBuilder,
-    frames: FrameTable,
-    processes: HashMap<u32, Process>,
-    kernel: Process,
+    pub(super) builder: ProfileBuilder,
+    pub(super) frames: FrameTable,
+    pub(super) processes: HashMap<u32, Process>,
+    pub(super) kernel: Process,
     threads: HashMap<u32, ThreadState>,
     /// By event; none for those that exist for their other records.
     metrics: Vec<Option<EventMetric>>,
     samples: Option<MetricId>,
     /// Values of counter groups at their last sample.
     last_values: HashMap<u64, u64>,
-    machine: Option<Machine>,
-    unwind_cache: UnwindCache,
-    addresses: Vec<u64>,
-    stack: Vec<FrameId>,
+    pub(super) machine: Option<Machine>,
+    pub(super) tables: Option<UnwindTables>,
+    pub(super) stack: Vec<FrameId>,
     span: Option<(u64, u64)>,
 }
 
@@ -106,8 +82,7 @@ impl Session {
             samples: None,
             last_values: HashMap::new(),
             machine: None,
-            unwind_cache: UnwindCache::default(),
-            addresses: Vec::new(),
+            tables: None,
             stack: Vec::new(),
             span: None,
             recording,
@@ -202,7 +177,7 @@ impl Core {
             self.machine = Machine::named(arch);
         }
         if let Some(release) = self.recording.release.clone() {
-            self.frames.set_release(&release);
+            self.frames.modules.set_release(&release);
         }
     }
 
@@ -234,7 +209,6 @@ impl Core {
             kind::MMAP2 => self.mmap2(record, fields),
             kind::COMM => self.comm(record, fields),
             kind::FORK => self.fork(fields),
-            kind::EXIT => self.exit(fields),
             kind::LOST => self.lost(fields, 8),
             kind::LOST_SAMPLES => self.lost(fields, 0),
             kind::THROTTLE => {
@@ -345,8 +319,8 @@ impl Core {
         if in_kernel && (name.starts_with(b"[kernel") || name.starts_with(b"[guest.kernel")) {
             self.frames.set_kernel_text(if offset >> 63 == 1 { offset } else { start });
         }
-        let module = self.frames.module(&mut self.builder, name, build_id, in_kernel);
-        let mapping = Mapping { start, end: start.saturating_add(length), offset, module };
+        let module = self.frames.modules.module(&mut self.builder, name, build_id, in_kernel);
+        let mapping = Mapping::new(start, start.saturating_add(length), offset, module);
         if in_kernel {
             self.kernel.map(mapping);
             return;
@@ -394,18 +368,6 @@ impl Core {
                 None => Process::new(pid),
             };
             self.processes.insert(pid, process);
-        }
-        Some(())
-    }
-
-    fn exit(&mut self, mut fields: Bytes<'_>) -> Option<()> {
-        let (pid, _parent_pid) = (fields.u32()?, fields.u32()?);
-        let tid = fields.u32()?;
-        // Samples of its last moments may still come; only what is large goes.
-        if pid == tid
-            && let Some(process) = self.processes.get_mut(&pid)
-        {
-            process.unwinder = None;
         }
         Some(())
     }
@@ -524,152 +486,6 @@ impl Core {
             state.row = Some(row);
         }
         row
-    }
-
-    /// Puts the frames of a sample into `self.stack`, innermost first.
-    fn collect_stack(&mut self, sample: &Sample<'_>, misc: u16, attr: &Attr) -> Ending {
-        self.stack.clear();
-        let time = match attr.clock {
-            Some(CLOCK_MONOTONIC) => sample.time.unwrap_or(u64::MAX),
-            _ => u64::MAX,
-        };
-        let mode = match misc & MISC_MODE {
-            MODE_KERNEL => Space::Kernel,
-            2 => Space::User,
-            _ => Space::Foreign,
-        };
-        let walks = sample.registers.is_some() && attr.has(part::STACK_USER);
-        let by_branches = attr.branch_type & BRANCH_CALL_STACK != 0 && !sample.branches.is_empty();
-        let mut ending = Ending::Root;
-        let mut chain = Bytes::new(sample.chain.unwrap_or_default(), self.order);
-        let max_stack = if attr.max_stack == 0 { DEFAULT_MAX_STACK } else { attr.max_stack };
-        let (mut space, mut first, mut entries) = (mode, true, 0);
-        let mut innermost_of_user = None;
-        while let Some(address) = chain.u64() {
-            if address >= context::FIRST {
-                space = match address {
-                    context::KERNEL => Space::Kernel,
-                    context::USER => Space::User,
-                    context::USER_DEFERRED => {
-                        // A number stands for the chain that follows in another record.
-                        chain.u64();
-                        Space::User
-                    }
-                    context::HYPERVISOR => Space::Foreign,
-                    _ => Space::Foreign,
-                };
-                first = true;
-                continue;
-            }
-            entries += 1;
-            if space == Space::User && (walks || by_branches) {
-                continue;
-            }
-            let address =
-                if first { Address::executing(address) } else { Address::returning(address) };
-            first = false;
-            self.push_frames(space, sample.pid, address, time);
-            if space == Space::User {
-                innermost_of_user.get_or_insert(self.stack.len());
-            }
-        }
-        if entries >= max_stack || innermost_of_user.is_some_and(|kept| self.drop_strays(kept)) {
-            ending = Ending::Cut;
-        }
-        if by_branches {
-            self.push_branches(sample, time);
-        } else if walks {
-            ending = self.walk(sample, attr, time);
-        }
-        if self.stack.is_empty() {
-            match sample.ip {
-                Some(ip) => self.push_frames(mode, sample.pid, Address::executing(ip), time),
-                None => {
-                    let unknown = self.frames.unknown(&mut self.builder);
-                    self.stack.extend_from_slice(self.frames.frames(unknown));
-                }
-            }
-        }
-        ending
-    }
-
-    /// Following frame pointers through code that does not keep them ends at an address where no code is: the callers
-    /// are missing. The first `kept` frames are sure. Returns true when something was dropped.
-    fn drop_strays(&mut self, kept: usize) -> bool {
-        let unknown = self.frames.unknown(&mut self.builder);
-        let unknown = self.frames.frames(unknown).first().copied();
-        let whole = self.stack.len();
-        while self.stack.len() > kept && self.stack.last().copied() == unknown {
-            self.stack.pop();
-        }
-        self.stack.len() < whole
-    }
-
-    fn push_frames(&mut self, space: Space, pid: u32, address: Address, time: u64) {
-        let Self { frames, builder, kernel, processes, stack, .. } = self;
-        let range = match space {
-            Space::Kernel => frames.find_in_kernel(builder, kernel, address),
-            Space::User => {
-                let process = processes.entry(pid).or_insert_with(|| Process::new(pid));
-                frames.find(builder, process, address, time)
-            }
-            Space::Foreign => frames.unknown(builder),
-        };
-        stack.extend_from_slice(frames.frames(range));
-    }
-
-    /// The processor's own record of calls: where the last one went, and where each came from.
-    fn push_branches(&mut self, sample: &Sample<'_>, time: u64) {
-        for (row, entry) in sample.branches.chunks_exact(24).enumerate() {
-            let mut fields = Bytes::new(entry, self.order);
-            let (Some(from), Some(to)) = (fields.u64(), fields.u64()) else { return };
-            if row == 0 {
-                self.push_frames(Space::User, sample.pid, Address::executing(to), time);
-            }
-            self.push_frames(Space::User, sample.pid, Address::executing(from), time);
-        }
-    }
-
-    /// The user's part of the stack, from registers and a copy of the stack.
-    fn walk(&mut self, sample: &Sample<'_>, attr: &Attr, time: u64) -> Ending {
-        let Some(registers) = &sample.registers else { return Ending::Root };
-        let machine = self.machine.or_else(|| {
-            // A stream may not say; the registers do.
-            let arm = attr.regs_user >> 32 & 1 == 1;
-            Some(if arm { Machine::Aarch64 } else { Machine::X86_64 })
-        });
-        let Some(machine) = machine.filter(|_| registers.abi == 2) else {
-            self.builder.warn("unsupported-unwind", || {
-                "stacks of 32-bit processes and of machines other than x86_64 and aarch64 cannot be \
-                 walked; their samples have the innermost frame only"
-                    .to_owned()
-            });
-            if let Some(ip) = sample.ip.filter(|_| self.stack.is_empty()) {
-                self.push_frames(Space::User, sample.pid, Address::executing(ip), time);
-            }
-            return Ending::Cut;
-        };
-        let Self { frames, builder, processes, unwind_cache, addresses, order, .. } = self;
-        let process = processes.entry(sample.pid).or_insert_with(|| Process::new(sample.pid));
-        let unwinder = match process.unwinder.take() {
-            Some(unwinder) => unwinder,
-            None => frames.unwinder_of(builder, process, machine),
-        };
-        addresses.clear();
-        let is_code = |address: u64| process.find(address.saturating_sub(1)).is_some();
-        let ending =
-            unwinder.walk(unwind_cache, registers, sample.stack, *order, is_code, addresses);
-        process.unwinder = Some(unwinder);
-        if addresses.is_empty() {
-            addresses.extend(machine.instruction_pointer(registers));
-        }
-        for row in 0..self.addresses.len() {
-            let Some(address) = self.addresses.get(row).copied() else { break };
-            let address =
-                if row == 0 { Address::executing(address) } else { Address::returning(address) };
-            self.push_frames(Space::User, sample.pid, address, time);
-        }
-        ending
     }
 
     /// Writes down what the file says about itself.

@@ -14,7 +14,6 @@ pub mod kind {
     pub const MMAP: u32 = 1;
     pub const LOST: u32 = 2;
     pub const COMM: u32 = 3;
-    pub const EXIT: u32 = 4;
     pub const THROTTLE: u32 = 5;
     pub const FORK: u32 = 7;
     pub const SAMPLE: u32 = 9;

@@ -1,16 +1,17 @@
 //! From registers and a copy of the stack to the addresses of the callers.
 
+use std::rc::Rc;
 use std::sync::Arc;
 
 use framehop::aarch64::{CacheAarch64, PtrAuthMask, UnwindRegsAarch64, UnwinderAarch64};
 use framehop::x86_64::{CacheX86_64, UnwindRegsX86_64, UnwinderX86_64};
-use framehop::{Error, ExplicitModuleSectionInfo, FrameAddress, Module, Unwinder as _};
+use framehop::{ExplicitModuleSectionInfo, FrameAddress, Module, Unwinder as _};
+use hashbrown::HashSet;
 
+use super::modules::key;
+use super::process::ModuleId;
 use super::sample::Registers;
-use crate::native::{ByteOrder, Bytes, UnwindSections};
-
-/// A stack of 64 KiB, the most a record holds, has fewer frames.
-const DEEPEST: usize = 4096;
+use crate::native::{Binary, ByteOrder, Bytes};
 
 /// Machines whose stacks can be walked.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -38,11 +39,11 @@ impl Machine {
     }
 }
 
-/// What is remembered from one stack to the next, whatever the process.
+/// What is remembered from one stack to the next.
 ///
 /// The library's cache has 509 places, few for a compiler or a browser. Addresses are spread over many of them.
 #[derive(Default)]
-pub struct UnwindCache {
+struct UnwindCache {
     x86_64: Vec<CacheX86_64>,
     aarch64: Vec<CacheAarch64>,
 }
@@ -59,8 +60,15 @@ fn shard<T: Default>(caches: &mut Vec<T>, address: u64) -> Option<&mut T> {
     caches.get_mut(mixed as usize % SHARDS)
 }
 
-/// The unwind tables of one process.
-pub enum Unwinder {
+/// The unwind tables of all mapped files. Each file stands at the place that [`key`] gives it, not where a process
+/// has it: what is found out about an address serves all processes.
+pub struct UnwindTables {
+    tables: Tables,
+    cache: UnwindCache,
+    added: HashSet<ModuleId>,
+}
+
+enum Tables {
     X86_64(UnwinderX86_64<Arc<[u8]>>),
     Aarch64(UnwinderAarch64<Arc<[u8]>>),
 }
@@ -74,17 +82,23 @@ pub enum Ending {
     Cut,
 }
 
-impl Unwinder {
+impl UnwindTables {
     /// Nothing mapped yet.
     pub fn new(machine: Machine) -> Self {
-        match machine {
-            Machine::X86_64 => Self::X86_64(UnwinderX86_64::new()),
-            Machine::Aarch64 => Self::Aarch64(UnwinderAarch64::new()),
-        }
+        let tables = match machine {
+            Machine::X86_64 => Tables::X86_64(UnwinderX86_64::new()),
+            Machine::Aarch64 => Tables::Aarch64(UnwinderAarch64::new()),
+        };
+        Self { tables, cache: UnwindCache::default(), added: HashSet::new() }
     }
 
-    /// Adds a binary that is mapped at `start..end`, with `bias` between its own addresses and those in memory.
-    pub fn add(&mut self, start: u64, end: u64, bias: u64, sections: &UnwindSections) {
+    /// Adds a file that has not been added yet.
+    pub fn add(&mut self, id: ModuleId, binary: impl FnOnce() -> Option<Rc<Binary>>) {
+        if !self.added.insert(id) {
+            return;
+        }
+        let (Some(start), Some(binary)) = (key(id, 0), binary()) else { return };
+        let sections = binary.unwind_sections();
         let range =
             |(start, bytes): &(u64, Arc<[u8]>)| *start..start.saturating_add(bytes.len() as u64);
         let info = ExplicitModuleSectionInfo {
@@ -98,80 +112,86 @@ impl Unwinder {
             debug_frame: sections.debug_frame.clone(),
             ..ExplicitModuleSectionInfo::default()
         };
-        let module = Module::new(String::new(), start..end, bias, info);
-        match self {
-            Self::X86_64(unwinder) => unwinder.add_module(module),
-            Self::Aarch64(unwinder) => unwinder.add_module(module),
+        let end = start.saturating_add(1 << 40);
+        let module = Module::new(String::new(), start..end, start, info);
+        match &mut self.tables {
+            Tables::X86_64(unwinder) => unwinder.add_module(module),
+            Tables::Aarch64(unwinder) => unwinder.add_module(module),
         }
     }
+}
 
-    /// Walks a stack. Puts the address of each frame into `out`, innermost first; all but the first are return
-    /// addresses. `is_code` says whether an address can be one.
-    pub fn walk(
-        &self,
-        cache: &mut UnwindCache,
+/// One walk from the innermost frame outwards.
+pub struct Walk<'a> {
+    registers: State,
+    stack: &'a [u8],
+    sp: u64,
+    order: ByteOrder,
+}
+
+enum State {
+    X86_64(UnwindRegsX86_64),
+    Aarch64(UnwindRegsAarch64),
+}
+
+impl<'a> Walk<'a> {
+    /// Starts at the registers; none when those that matter were not recorded. No code is at or above `end_of_code`.
+    pub fn start(
+        machine: Machine,
         registers: &Registers<'_>,
-        stack: &[u8],
+        stack: &'a [u8],
         order: ByteOrder,
-        is_code: impl Fn(u64) -> bool,
-        out: &mut Vec<u64>,
-    ) -> Ending {
-        match self {
-            Self::X86_64(unwinder) => {
-                let value = |number| registers.get(number);
-                let (Some(fp), Some(sp), Some(ip)) = (value(6), value(7), value(8)) else {
-                    return Ending::Cut;
-                };
-                let mut registers = UnwindRegsX86_64::new(ip, sp, fp);
-                let mut read = |address| read_stack(stack, sp, order, address);
-                let step = |frame: FrameAddress| {
-                    let cache = shard(&mut cache.x86_64, frame.address()).ok_or(None)?;
-                    unwinder.unwind_frame(frame, &mut registers, cache, &mut read).map_err(Some)
-                };
-                collect(ip, step, is_code, out)
+        end_of_code: u64,
+    ) -> Option<Self> {
+        let value = |number| registers.get(number);
+        let (sp, registers) = match machine {
+            Machine::X86_64 => {
+                let (fp, sp, ip) = (value(6)?, value(7)?, value(8)?);
+                (sp, State::X86_64(UnwindRegsX86_64::new(ip, sp, fp)))
             }
-            Self::Aarch64(unwinder) => {
-                let value = |number| registers.get(number);
-                let (Some(sp), Some(ip)) = (value(31), value(32)) else { return Ending::Cut };
-                let (fp, lr) = (value(29).unwrap_or(0), value(30).unwrap_or(0));
-                let mask = PtrAuthMask::from_max_known_address(unwinder.max_known_code_address());
-                let mut registers = UnwindRegsAarch64::new_with_ptr_auth_mask(mask, lr, sp, fp);
-                let mut read = |address| read_stack(stack, sp, order, address);
-                let step = |frame: FrameAddress| {
-                    let cache = shard(&mut cache.aarch64, frame.address()).ok_or(None)?;
-                    unwinder.unwind_frame(frame, &mut registers, cache, &mut read).map_err(Some)
-                };
-                collect(ip, step, is_code, out)
+            Machine::Aarch64 => {
+                let (fp, lr, sp) = (value(29)?, value(30)?, value(31)?);
+                // Return addresses may be signed in the bits that addresses do not use.
+                let mask = PtrAuthMask::from_max_known_address(end_of_code);
+                (sp, State::Aarch64(UnwindRegsAarch64::new_with_ptr_auth_mask(mask, lr, sp, fp)))
             }
-        }
+        };
+        Some(Self { registers, stack, sp, order })
+    }
+
+    /// The return address of the frame at `place`, a key or an address that no file has; none at the outermost frame,
+    /// an error where the walk cannot go on.
+    pub fn step(
+        &mut self,
+        tables: &mut UnwindTables,
+        place: u64,
+        is_return: bool,
+    ) -> Result<Option<u64>, Ending> {
+        let frame = if is_return {
+            FrameAddress::from_return_address(place).ok_or(Ending::Root)?
+        } else {
+            FrameAddress::from_instruction_pointer(place)
+        };
+        let (stack, sp, order) = (self.stack, self.sp, self.order);
+        let mut read = |address| read_stack(stack, sp, order, address);
+        let UnwindTables { tables, cache, .. } = tables;
+        let caller = match (tables, &mut self.registers) {
+            (Tables::X86_64(unwinder), State::X86_64(registers)) => {
+                let cache = shard(&mut cache.x86_64, place).ok_or(Ending::Cut)?;
+                unwinder.unwind_frame(frame, registers, cache, &mut read)
+            }
+            (Tables::Aarch64(unwinder), State::Aarch64(registers)) => {
+                let cache = shard(&mut cache.aarch64, place).ok_or(Ending::Cut)?;
+                unwinder.unwind_frame(frame, registers, cache, &mut read)
+            }
+            _ => return Err(Ending::Cut),
+        };
+        // Threads begin with a return address of zero.
+        caller.map(|caller| caller.filter(|address| *address != 0)).map_err(|_| Ending::Cut)
     }
 }
 
 fn read_stack(stack: &[u8], sp: u64, order: ByteOrder, address: u64) -> Result<u64, ()> {
     let at = address.checked_sub(sp).and_then(|at| usize::try_from(at).ok()).ok_or(())?;
     Bytes::new(stack.get(at..).ok_or(())?, order).u64().ok_or(())
-}
-
-fn collect(
-    ip: u64,
-    mut step: impl FnMut(FrameAddress) -> Result<Option<u64>, Option<Error>>,
-    is_code: impl Fn(u64) -> bool,
-    out: &mut Vec<u64>,
-) -> Ending {
-    out.push(ip);
-    let mut frame = FrameAddress::from_instruction_pointer(ip);
-    for _ in 0..DEEPEST {
-        let Ok(caller) = step(frame) else { return Ending::Cut };
-        // No caller, or none that makes sense: threads begin with a return address of zero.
-        let Some(caller) = caller.and_then(FrameAddress::from_return_address) else {
-            return Ending::Root;
-        };
-        // Without unwind tables the walk goes by frame pointers, which may be anything.
-        if !is_code(caller.address()) {
-            return Ending::Cut;
-        }
-        out.push(caller.address());
-        frame = caller;
-    }
-    Ending::Cut
 }
