@@ -23,7 +23,13 @@ const DEBIAN: &[(&str, &str)] = &[
 /// The last pprof that Debian 12's Go builds.
 const PPROF: &str = "github.com/google/pprof@v0.0.0-20240227163752-401108e1b7e7";
 
-const SPEEDSCOPE: &str = "speedscope@1.25.0";
+/// Packages of npm: the folder each is known by, and what to install. The command line of the Firefox Profiler wants a
+/// newer Node than Debian has.
+const NPM: &[(&str, &str)] = &[
+    ("speedscope", "speedscope@1.25.0"),
+    ("node", "node@24.21.0"),
+    ("@firefox-devtools/profiler-cli", "@firefox-devtools/profiler-cli@0.10.0"),
+];
 
 const INFERNO: &str = "0.12.8";
 
@@ -37,11 +43,13 @@ pub fn run() -> Result<()> {
         install.env("GOBIN", tools.join("bin"));
         shell::run_command(install)?;
     }
-    if !tools.join("node_modules/speedscope").is_dir() {
-        shell::run(
-            "npm",
-            &["install", "--no-audit", "--no-fund", "--prefix", &folder, SPEEDSCOPE],
-        )?;
+    for (name, package) in NPM {
+        if !tools.join("node_modules").join(name).is_dir() {
+            shell::run(
+                "npm",
+                &["install", "--no-audit", "--no-fund", "--prefix", &folder, package],
+            )?;
+        }
     }
     Ok(())
 }

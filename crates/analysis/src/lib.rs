@@ -1,1 +1,24 @@
 //! The façade: questions in, plain answers out.
+//!
+//! [`load`] turns what the user named (files, folders, patterns, standard input) into runs over one tree; [`show`]
+//! answers what is in them. Answers are structs with public fields in the user's words, taken from data that no longer
+//! changes; rendering them is another crate's business.
+#![warn(missing_docs)]
+
+mod find;
+mod load;
+mod names;
+mod show;
+mod sources;
+mod tree_view;
+
+pub use find::{FindError, find_function};
+pub use load::{LoadError, LoadErrorKind, LoadOptions, Loaded, Names, PartialStacks, load};
+pub use names::{full_name, function_name};
+pub use show::{
+    Detail, FunctionCost, FunctionView, LayerCost, MetricTotal, Neighbours, RoleCost, RunTotal,
+    Selection, ShowError, ShowQuery, SortBy, Summary, TaskCost, ThreadCost, ThreadView,
+    choose_metric, select, show,
+};
+pub use sources::{Source, expand};
+pub use tree_view::{Chains, TreeLimits, TreeRow, TreeView};

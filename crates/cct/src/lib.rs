@@ -62,4 +62,4 @@ pub use totals::{
 };
 pub use tree::{Cct, Grain, Siblings};
 pub use values::{Cell, Cells};
-pub use view::{callers_tree, rooted_at};
+pub use view::{callers_tree, rooted_at, within};

@@ -5,11 +5,21 @@
 
 use crate::rebuild::rebuild;
 use crate::totals::chosen;
-use crate::{Frame, FunctionId, OpenNode, OpenTree, Profile};
+use crate::{Frame, FunctionId, NodeId, OpenNode, OpenTree, Profile, Scope};
+
+/// The part of a profile that counts: the highest nodes in `scope` become roots, equal ones merged.
+pub fn within(profile: &Profile, scope: &Scope) -> Profile {
+    subtrees(profile, |node| scope.contains(node))
+}
 
 /// All subtrees of `functions` (one function under its several ids, or any set), merged at the root.
 pub fn rooted_at(profile: &Profile, functions: &[FunctionId]) -> Profile {
     let chosen = chosen(profile, functions);
+    subtrees(profile, |node| chosen[profile.function_of(node).index()])
+}
+
+/// The subtrees of the highest nodes that `begins` is true for.
+fn subtrees(profile: &Profile, begins: impl Fn(NodeId) -> bool) -> Profile {
     let mut symbols = profile.symbols.clone();
     let mut tree = OpenTree::default();
     let mut image: Vec<Option<OpenNode>> = Vec::with_capacity(profile.tree.len());
@@ -18,7 +28,7 @@ pub fn rooted_at(profile: &Profile, functions: &[FunctionId]) -> Profile {
         let label = profile.tree.frame(node);
         let place = match above {
             Some(above) => Some(tree.child(Some(above), label)),
-            None if chosen[profile.function_of(node).index()] => {
+            None if begins(node) => {
                 // Who called the root is no longer part of the picture.
                 let root = Frame { call_site: None, ..*symbols.frame(label) };
                 Some(tree.child(None, symbols.intern_frame(root)))

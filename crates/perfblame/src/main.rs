@@ -1,3 +1,34 @@
 //! The command line: parse, ask, render.
 
-fn main() {}
+mod args;
+mod completions;
+mod convert;
+mod failure;
+mod output;
+mod progress;
+mod show;
+mod terminal;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+fn main() -> ExitCode {
+    let args = args::Args::parse();
+    output::clean_up_on_signals();
+    let terminal = terminal::Terminal::of(&args.global);
+    let result = match &args.command {
+        args::Command::Show(args) => show::run(args, &terminal),
+        args::Command::Convert(args) => convert::run(args, &terminal),
+        args::Command::Completions(args) => completions::run(args),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        // Whoever reads us has seen enough.
+        Err(error) if failure::is_closed_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) => {
+            terminal::complain(&failure::explained(&error, terminal.colour_errors));
+            ExitCode::from(2)
+        }
+    }
+}

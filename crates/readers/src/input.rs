@@ -6,6 +6,8 @@
 use std::fs::File;
 use std::io::{self, Cursor, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::error::{ReadError, ReadErrorKind};
 use crate::zip;
@@ -23,8 +25,43 @@ const MEMORY_LIMIT: u64 = 8 << 30;
 pub trait ReadSeek: Read + Seek + Send {}
 impl<T: Read + Seek + Send> ReadSeek for T {}
 
+/// Bytes read from files so far, for whoever shows progress. Clones count together.
+#[derive(Clone, Debug, Default)]
+pub struct Tally(Arc<AtomicU64>);
+
+impl Tally {
+    /// How many bytes have been read.
+    pub fn bytes(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    fn add(&self, bytes: usize) {
+        self.0.fetch_add(bytes as u64, Ordering::Relaxed);
+    }
+}
+
+/// A file or stream whose bytes are counted.
+struct Counted<T> {
+    inner: T,
+    tally: Tally,
+}
+
+impl<T: Read> Read for Counted<T> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.inner.read(buffer)?;
+        self.tally.add(read);
+        Ok(read)
+    }
+}
+
+impl<T: Seek> Seek for Counted<T> {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        self.inner.seek(to)
+    }
+}
+
 enum Source {
-    File(File),
+    File(Counted<File>),
     Memory(Cursor<Vec<u8>>),
     Stream(Box<dyn Read + Send>),
 }
@@ -41,12 +78,17 @@ pub struct Input {
 impl Input {
     /// Opens a file.
     pub fn open(path: &Path) -> Result<Self, ReadError> {
+        Self::open_counted(path, Tally::default())
+    }
+
+    /// Opens a file and counts what is read of it.
+    pub fn open_counted(path: &Path, tally: Tally) -> Result<Self, ReadError> {
         let file = File::open(path)?;
         if file.metadata()?.is_dir() {
-            let help = "name a file in it, or let `diff` take the directory as one run per file";
+            let help = "name the files in it";
             return Err(ReadError::unsupported("this is a directory").help(help));
         }
-        let mut input = Self::from_source(Source::File(file))?;
+        let mut input = Self::from_source(Source::File(Counted { inner: file, tally }))?;
         input.path = Some(path.to_owned());
         Ok(input)
     }
@@ -58,7 +100,15 @@ impl Input {
 
     /// Takes a stream such as standard input.
     pub fn from_stream(stream: Box<dyn Read + Send>) -> Result<Self, ReadError> {
-        Self::from_source(Source::Stream(stream))
+        Self::from_stream_counted(stream, Tally::default())
+    }
+
+    /// Takes a stream and counts what is read of it.
+    pub fn from_stream_counted(
+        stream: Box<dyn Read + Send>,
+        tally: Tally,
+    ) -> Result<Self, ReadError> {
+        Self::from_source(Source::Stream(Box::new(Counted { inner: stream, tally })))
     }
 
     fn from_source(mut source: Source) -> Result<Self, ReadError> {

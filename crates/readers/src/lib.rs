@@ -65,7 +65,7 @@ use perfblame_cct::Profile;
 
 pub use error::{ReadError, ReadErrorKind};
 pub use format::{FORMATS, Format, ReadOptions, detect};
-pub use input::{Input, ReadSeek};
+pub use input::{Input, ReadSeek, Tally};
 
 /// Reads whatever an input holds.
 pub fn read(input: Input, options: &ReadOptions) -> Result<Profile, ReadError> {

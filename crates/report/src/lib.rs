@@ -1,1 +1,28 @@
 //! Answers to text, JSON, SVG, HTML and the formats of other tools.
+//!
+//! Everything here takes an answer or a profile and a place to write to; nothing asks, measures or decides.
+
+pub mod chrome_trace;
+mod convert;
+pub mod firefox;
+mod flame;
+pub mod folded;
+mod json;
+mod layout;
+mod numbers;
+pub mod pprof;
+mod show_text;
+pub mod speedscope;
+mod threads;
+mod tree_text;
+mod wire;
+
+pub use convert::{NoTimes, Target, WriteOptions};
+pub use flame::{FlamePage, flame_html, flame_svg};
+pub use folded::{Roots, Style};
+pub use layout::Look;
+pub use show_text::{Section, about, show_text};
+pub use wire::show_json;
+
+/// Named in files we write as their exporter.
+const VERSION: &str = env!("CARGO_PKG_VERSION");

@@ -1,0 +1,224 @@
+//! Inputs as runs over one tree.
+//!
+//! Each input is read and cleaned on its own, as many at a time as there are processors, and only then put beside the
+//! others, so that the result does not depend on which was done first.
+
+use std::fmt;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use perfblame_cct::{
+    Grain, MATCH_THRESHOLD, NameKinds, Profile, RunSet, TRUNCATED, Times, Warning, coarsen,
+    merge_partial_stacks, merge_runs, normalise,
+};
+use perfblame_readers::{
+    Input, ReadError, ReadErrorKind, ReadOptions, Tally, perfblame_file, read,
+};
+
+use crate::sources::Source;
+
+/// Whether names that change from run to run are made alike.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Names {
+    /// Lambdas, generated classes, hashes and compiler suffixes are made alike.
+    #[default]
+    Normalised,
+    /// As the file has them.
+    AsRecorded,
+}
+
+/// How to load.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct LoadOptions {
+    /// What tells contexts apart.
+    pub grain: Grain,
+    /// Whether samples and calls are kept by time.
+    pub times: Times,
+    /// Whether names are made alike.
+    pub names: Names,
+    /// Whether stacks that were cut off are put where they belong.
+    pub partial: PartialStacks,
+}
+
+/// What to do with stacks whose outermost frames were cut off.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum PartialStacks {
+    /// Put them where they belong, as far as that can be told.
+    #[default]
+    Merge,
+    /// Leave them below the truncated root.
+    Keep,
+}
+
+/// Runs over one tree, with the names of their inputs.
+#[derive(Debug, Default)]
+pub struct Loaded {
+    /// The input of each run.
+    pub names: Vec<String>,
+    /// The runs.
+    pub runs: RunSet,
+}
+
+/// An input that cannot be loaded.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot read {name}")]
+pub struct LoadError {
+    /// The input, as the user named it.
+    pub name: String,
+    /// Why not.
+    pub kind: LoadErrorKind,
+}
+
+/// Why an input cannot be loaded.
+#[derive(Debug, thiserror::Error)]
+pub enum LoadErrorKind {
+    /// It could not be read, or not be trusted.
+    #[error("{0}")]
+    Read(#[from] ReadError),
+    /// There is nothing to read.
+    #[error("{0}")]
+    NoInput(String),
+}
+
+impl LoadError {
+    /// An error about one input.
+    pub fn new(name: impl fmt::Display, kind: impl Into<LoadErrorKind>) -> Self {
+        Self { name: name.to_string(), kind: kind.into() }
+    }
+
+    /// What to do next, where we know.
+    pub fn help(&self) -> Option<&str> {
+        match &self.kind {
+            LoadErrorKind::Read(error) => error.help.as_deref(),
+            LoadErrorKind::NoInput(_) => None,
+        }
+    }
+}
+
+/// Reads inputs as runs, one each. `tally` counts the bytes read, for whoever shows progress.
+pub fn load(sources: &[Source], options: LoadOptions, tally: &Tally) -> Result<Loaded, LoadError> {
+    let workers = std::thread::available_parallelism().map_or(1, usize::from).min(sources.len());
+    let next = AtomicUsize::new(0);
+    let done: Vec<Mutex<Option<Result<Vec<Profile>, LoadError>>>> =
+        sources.iter().map(|_| Mutex::new(None)).collect();
+    let work = || {
+        while let Some((source, slot)) = {
+            let row = next.fetch_add(1, Ordering::Relaxed);
+            sources.get(row).zip(done.get(row))
+        } {
+            let result = load_one(source, options, tally.clone());
+            if let Ok(mut slot) = slot.lock() {
+                *slot = Some(result);
+            }
+        }
+    };
+    if workers <= 1 {
+        work();
+    } else {
+        std::thread::scope(|scope| {
+            for _ in 0..workers {
+                scope.spawn(work);
+            }
+        });
+    }
+    let mut names = Vec::new();
+    let mut profiles = Vec::new();
+    let mut left_out: Vec<String> = Vec::new();
+    for (source, slot) in sources.iter().zip(done) {
+        let result = slot.into_inner().ok().flatten();
+        match (result, source) {
+            (Some(Ok(runs)), _) => {
+                let count = runs.len();
+                for (number, profile) in (1..).zip(runs) {
+                    let name = source.name();
+                    names.push(if count == 1 { name } else { format!("{name}, run {number}") });
+                    profiles.push(profile);
+                }
+            }
+            (Some(Err(error)), Source::Found(_)) if is_no_profile(&error) => {
+                left_out.push(source.name());
+            }
+            (Some(Err(error)), _) => return Err(error),
+            (None, _) => {
+                let kind = LoadErrorKind::NoInput("it was not read".to_owned());
+                return Err(LoadError::new(source.name(), kind));
+            }
+        }
+    }
+    let Some(first) = profiles.first_mut() else {
+        let name = left_out.first().map_or("the input", String::as_str);
+        let kind = LoadErrorKind::NoInput("no file in this folder is a profile".to_owned());
+        return Err(LoadError::new(name, kind));
+    };
+    if let Some(name) = left_out.first() {
+        first.warnings.push(Warning {
+            code: "no-profile".to_owned(),
+            message: format!("files that are no profiles were left out, first: {name}"),
+            count: left_out.len() as u64,
+        });
+    }
+    Ok(Loaded { names, runs: merge_runs(profiles) })
+}
+
+fn is_no_profile(error: &LoadError) -> bool {
+    let LoadErrorKind::Read(error) = &error.kind else { return false };
+    matches!(error.kind, ReadErrorKind::UnknownFormat | ReadErrorKind::Empty)
+}
+
+/// The runs of one input: one, but for files that keep several apart.
+fn load_one(
+    source: &Source,
+    options: LoadOptions,
+    tally: Tally,
+) -> Result<Vec<Profile>, LoadError> {
+    let failed = |error: ReadError| LoadError::new(source.name(), explained(error));
+    let input = match source {
+        Source::File(path) | Source::Found(path) => Input::open_counted(path, tally),
+        Source::Stdin => Input::from_stream_counted(Box::new(std::io::stdin()), tally),
+    };
+    let input = input.map_err(failed)?;
+    if perfblame_file::sniff(&input) {
+        let runs = stored_runs(input, options).map_err(failed)?;
+        return Ok(runs.into_iter().map(|run| clean(run, options)).collect());
+    }
+    let read_options = ReadOptions { grain: options.grain, times: options.times };
+    let profile = read(input, &read_options).map_err(failed)?;
+    Ok(vec![clean(profile, options)])
+}
+
+fn stored_runs(input: Input, options: LoadOptions) -> Result<Vec<Profile>, ReadError> {
+    let of_format = |error| ReadError { format: Some(perfblame_file::FORMAT.name), ..error };
+    let set = perfblame_file::read_runs(input, options.times).map_err(of_format)?;
+    let run = |number| {
+        let mut profile = coarsen(&set.profile(number)?, options.grain);
+        perfblame_file::FORMAT.name.clone_into(&mut profile.info.format);
+        Some(profile)
+    };
+    Ok((0..set.runs.len()).filter_map(run).collect())
+}
+
+fn clean(mut profile: Profile, options: LoadOptions) -> Profile {
+    if options.names == Names::Normalised {
+        profile = normalise(&profile, NameKinds::default());
+    }
+    let is_truncated = |root| profile.name_of(root) == TRUNCATED;
+    if options.partial == PartialStacks::Merge && profile.tree.roots().any(is_truncated) {
+        (profile, _) = merge_partial_stacks(&profile, MATCH_THRESHOLD);
+    }
+    profile
+}
+
+/// The operating system's words without their number, and a next step where it has none.
+fn explained(error: ReadError) -> ReadError {
+    let ReadErrorKind::Io(io) = &error.kind else { return error };
+    match io.kind() {
+        std::io::ErrorKind::NotFound => ReadError {
+            kind: ReadErrorKind::Unsupported("there is no such file".to_owned()),
+            ..error
+        },
+        std::io::ErrorKind::PermissionDenied => {
+            ReadError { kind: ReadErrorKind::Unsupported("permission denied".to_owned()), ..error }
+        }
+        _ => error,
+    }
+}

@@ -1,0 +1,93 @@
+//! What the user named, as a list of inputs: a file, each file of a folder, whatever a pattern matches, or standard
+//! input.
+
+use std::path::{Path, PathBuf};
+
+use crate::load::{LoadError, LoadErrorKind};
+
+/// One input, which is one run.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Source {
+    /// A file that was named or matched.
+    File(PathBuf),
+    /// A file found in a folder that was named; one that is no profile is left out, not an error.
+    Found(PathBuf),
+    /// Standard input.
+    Stdin,
+}
+
+impl Source {
+    /// The name users know it by.
+    pub fn name(&self) -> String {
+        match self {
+            Self::File(path) | Self::Found(path) => path.display().to_string(),
+            Self::Stdin => "standard input".to_owned(),
+        }
+    }
+
+    /// Its size, where that is known beforehand.
+    pub fn size(&self) -> Option<u64> {
+        match self {
+            Self::File(path) | Self::Found(path) => {
+                path.metadata().ok().filter(std::fs::Metadata::is_file).map(|data| data.len())
+            }
+            Self::Stdin => None,
+        }
+    }
+}
+
+/// The inputs that arguments stand for, in the order given; the files of a folder in name order.
+pub fn expand(arguments: &[PathBuf]) -> Result<Vec<Source>, LoadError> {
+    let mut sources = Vec::new();
+    for argument in arguments {
+        if argument.as_os_str() == "-" {
+            if sources.contains(&Source::Stdin) {
+                let kind = LoadErrorKind::NoInput("it was named twice".to_owned());
+                return Err(LoadError::new("standard input", kind));
+            }
+            sources.push(Source::Stdin);
+        } else if argument.is_dir() {
+            sources.extend(folder(argument)?);
+        } else if argument.exists() {
+            sources.push(Source::File(argument.clone()));
+        } else {
+            sources.extend(pattern(argument)?);
+        }
+    }
+    Ok(sources)
+}
+
+fn folder(path: &Path) -> Result<Vec<Source>, LoadError> {
+    let failed = |error| LoadError::new(path.display(), LoadErrorKind::Read(error));
+    let mut files = Vec::new();
+    for entry in path.read_dir().map_err(|error| failed(error.into()))? {
+        let entry = entry.map_err(|error| failed(error.into()))?;
+        let hidden = entry.file_name().as_encoded_bytes().starts_with(b".");
+        // Followed, as `path.is_file` does: folders of runs are often made of links.
+        if !hidden && entry.path().is_file() {
+            files.push(entry.path());
+        }
+    }
+    if files.is_empty() {
+        let kind = LoadErrorKind::NoInput("there is no file in this folder".to_owned());
+        return Err(LoadError::new(path.display(), kind));
+    }
+    files.sort();
+    Ok(files.into_iter().map(Source::Found).collect())
+}
+
+/// Shells leave a pattern as it is when it is quoted, or on Windows.
+fn pattern(argument: &Path) -> Result<Vec<Source>, LoadError> {
+    let file = vec![Source::File(argument.to_owned())];
+    let Some(text) = argument.to_str().filter(|text| text.contains(['*', '?', '['])) else {
+        return Ok(file);
+    };
+    let Ok(matches) = glob::glob(text) else { return Ok(file) };
+    let mut files: Vec<PathBuf> = matches.filter_map(Result::ok).filter(|p| p.is_file()).collect();
+    if files.is_empty() {
+        let kind = LoadErrorKind::NoInput("no file matches this pattern".to_owned());
+        return Err(LoadError::new(argument.display(), kind));
+    }
+    files.sort();
+    Ok(files.into_iter().map(Source::File).collect())
+}

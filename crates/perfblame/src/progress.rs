@@ -1,0 +1,63 @@
+//! A progress bar for what takes longer than a second, on a terminal only.
+
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressStyle};
+use perfblame_readers::Tally;
+
+/// What is done sooner needs no bar.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// How often the bar moves.
+const TICK: Duration = Duration::from_millis(100);
+
+/// A bar that appears after a while and goes when this is dropped.
+pub struct Progress {
+    done: Option<Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Progress {
+    /// Watches bytes being read, of `total` when that is known.
+    pub fn reading(total: Option<u64>, tally: &Tally, visible: bool) -> Self {
+        if !visible {
+            return Self { done: None, thread: None };
+        }
+        let (done, wait) = channel::<()>();
+        let tally = tally.clone();
+        let thread = std::thread::spawn(move || {
+            if wait.recv_timeout(PATIENCE) != Err(RecvTimeoutError::Timeout) {
+                return;
+            }
+            let bar = total.map_or_else(ProgressBar::new_spinner, ProgressBar::new);
+            let template = if total.is_some() {
+                "reading {wide_bar} {bytes} of {total_bytes}, {bytes_per_sec}, {eta} left"
+            } else {
+                "reading {spinner} {bytes}, {bytes_per_sec}"
+            };
+            if let Ok(style) = ProgressStyle::with_template(template) {
+                bar.set_style(style);
+            }
+            loop {
+                let read = total.map_or(tally.bytes(), |total| tally.bytes().min(total));
+                bar.set_position(read);
+                if wait.recv_timeout(TICK) != Err(RecvTimeoutError::Timeout) {
+                    break;
+                }
+            }
+            bar.finish_and_clear();
+        });
+        Self { done: Some(done), thread: Some(thread) }
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        self.done.take();
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}

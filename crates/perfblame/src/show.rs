@@ -1,0 +1,148 @@
+//! `perfblame show`: what is in a profile.
+
+use std::io::{self, Write};
+use std::path::Path;
+
+use perfblame_analysis::{
+    Chains, Detail, LoadOptions, Loaded, Names, Selection, ShowQuery, SortBy, Summary, TreeLimits,
+    expand, load, select, show,
+};
+use perfblame_cct::{Grain, MetricId};
+use perfblame_readers::Tally;
+use perfblame_report::{
+    FlamePage, Look, Section, about, flame_html, flame_svg, show_json, show_text,
+};
+
+use crate::args::{Format, ShowArgs, Sort};
+use crate::failure::Failure;
+use crate::output;
+use crate::progress::Progress;
+use crate::terminal::Terminal;
+
+/// Reads, asks, renders.
+pub fn run(args: &ShowArgs, terminal: &Terminal) -> anyhow::Result<()> {
+    let loaded = read(&args.profiles, args.load_options(), terminal)?;
+    let query = args.query();
+    let selection = select(&loaded, &query)?;
+    let summary = show(&selection, &query)?;
+    terminal.log("worked out");
+    for path in &args.flame {
+        flame(path, &selection, &summary)?;
+        terminal.note(&format!("the flame graph is in {}", path.display()));
+    }
+    let sections = args.sections();
+    match &args.output {
+        Some(path) => {
+            let look = Look { colour: false, ..terminal.look };
+            output::write(path, |out| args.render(&summary, &sections, look, out))
+        }
+        None => output::to_stdout(|out| args.render(&summary, &sections, terminal.look, out)),
+    }
+}
+
+/// Reads inputs as runs, with a progress bar when that takes its time.
+pub fn read(
+    paths: &[impl AsRef<Path>],
+    options: LoadOptions,
+    terminal: &Terminal,
+) -> anyhow::Result<Loaded> {
+    let paths: Vec<_> = paths.iter().map(|path| path.as_ref().to_owned()).collect();
+    let sources = expand(&paths)?;
+    let total = sources.iter().map(perfblame_analysis::Source::size).sum::<Option<u64>>();
+    let tally = Tally::default();
+    let progress = Progress::reading(total, &tally, terminal.shows_progress());
+    let loaded = load(&sources, options, &tally);
+    drop(progress);
+    let loaded = loaded?;
+    terminal.log(&format!("read {} bytes, {} contexts", tally.bytes(), loaded.runs.tree.len()));
+    Ok(loaded)
+}
+
+/// Writes a flame graph; how the file's name ends decides which kind.
+fn flame(path: &Path, selection: &Selection, summary: &Summary) -> anyhow::Result<()> {
+    let metric = selection.metric.unwrap_or_else(|| MetricId::new(0));
+    let title = match &*summary.runs {
+        [run] => run.name.clone(),
+        runs => format!("{} runs", runs.len()),
+    };
+    let ends = |end: &str| path.extension().is_some_and(|known| known.eq_ignore_ascii_case(end));
+    if ends("svg") {
+        return output::write(path, |out| flame_svg(&selection.profile, metric, &title, out));
+    }
+    if ends("html") || ends("htm") {
+        let about = about(summary);
+        let page = FlamePage { title: &title, about: &about, metric };
+        return output::write(path, |out| flame_html(&selection.profile, page, out));
+    }
+    Err(Failure {
+        what: format!("cannot tell which kind of flame graph {} should be", path.display()),
+        why: String::new(),
+        help: Some("end its name in .svg or .html".to_owned()),
+    }
+    .into())
+}
+
+impl ShowArgs {
+    fn load_options(&self) -> LoadOptions {
+        LoadOptions {
+            grain: if self.call_sites { Grain::CallSites } else { Grain::Functions },
+            names: if self.no_normalise { Names::AsRecorded } else { Names::Normalised },
+            ..LoadOptions::default()
+        }
+    }
+
+    /// What was asked for, or the verdict and its evidence.
+    fn sections(&self) -> Vec<Section> {
+        let asked = [
+            (self.tree, Section::Tree),
+            (self.callers.is_some(), Section::Callers),
+            (self.callees.is_some(), Section::Callees),
+            (self.functions, Section::Functions),
+            (self.threads, Section::Threads),
+        ];
+        let asked: Vec<_> =
+            asked.into_iter().filter(|(asked, _)| *asked).map(|(_, section)| section).collect();
+        let standard = [Section::Verdict, Section::HotPath, Section::Functions, Section::Roles];
+        let chosen = if asked.is_empty() { standard.to_vec() } else { asked };
+        [vec![Section::Tasks], chosen].concat()
+    }
+
+    fn query(&self) -> ShowQuery {
+        let overview =
+            !(self.tree || self.functions || self.callers.is_some() || self.callees.is_some());
+        let (rows, functions, least) = if overview { (24, 10, 2.0) } else { (400, 50, 0.5) };
+        let chains = if self.tree { Chains::Whole } else { Chains::Folded };
+        ShowQuery {
+            metric: self.metric.clone(),
+            tasks: self.task.clone(),
+            root: self.root.clone(),
+            callers: self.callers.clone(),
+            callees: self.callees.clone(),
+            thread: self.thread.clone(),
+            sort: match self.sort {
+                Sort::OwnCost => SortBy::SelfCost,
+                Sort::Inclusive => SortBy::Inclusive,
+            },
+            functions: self.limit.unwrap_or(functions),
+            tree: TreeLimits {
+                min_share: self.min.unwrap_or(least) / 100.0,
+                rows: self.limit.unwrap_or(if self.min.is_some() { 10_000 } else { rows }),
+                chains,
+            },
+            detail: if self.tree { Detail::Whole } else { Detail::Overview },
+        }
+    }
+
+    fn render(
+        &self,
+        summary: &Summary,
+        sections: &[Section],
+        look: Look,
+        out: &mut dyn Write,
+    ) -> io::Result<()> {
+        match self.format {
+            Format::Text => show_text(summary, sections, look, out),
+            Format::Json => show_json(summary, sections, out),
+        }
+    }
+}

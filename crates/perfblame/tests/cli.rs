@@ -1,0 +1,686 @@
+//! The command line as users and programs meet it: the real program, its output, its errors, its exit status.
+
+mod run;
+
+use std::io::Read;
+use std::process::Stdio;
+
+use expect_test::{Expect, expect};
+use run::{Folder, samples};
+use serde_json::Value;
+
+const SERVER: &str = "\
+main;serve;accept;sys_accept 12
+main;serve;handle;parse_request;read_line 31
+main;serve;handle;parse_request 9
+main;serve;handle;render;alloc::vec::Vec<T>::extend_from_slice 118
+main;serve;handle;render 22
+main;serve;log;write 8
+";
+
+fn check(arguments: &[&str], columns: &str, expected: &Expect) {
+    let folder = Folder::new();
+    folder.file("server.folded", SERVER);
+    let output = folder.perfblame(arguments).env("COLUMNS", columns).output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+    assert_eq!(output.status.code(), Some(0));
+    expected.assert_eq(&String::from_utf8(output.stdout).unwrap());
+}
+
+#[test]
+fn show_at_80_columns() {
+    check(
+        &["show", "server.folded"],
+        "80",
+        &expect![[r"
+        server.folded  folded profile
+          holds     200 samples, 11 functions in 11 contexts
+          metric    samples 200
+
+        `alloc::vec::Vec<T>::extend_from_slice` takes the most itself: 59.0%, 118
+        samples.
+
+        Hot path
+         share  total  self  call path
+        100.0%    200        main
+        100.0%    200        serve
+         90.0%    180        ├─ handle
+         70.0%    140    22  │  ├─ render
+         59.0%    118   118  │  │  alloc::vec::Vec<T>::extend_from_slice
+         20.0%     40     9  │  └─ parse_request
+         15.5%     31    31  │     read_line
+          6.0%     12        ├─ accept
+          6.0%     12    12  │  sys_accept
+          4.0%      8        └─ log
+          4.0%      8     8     write
+
+        Functions
+          self          total         function
+         59.0%    118   59.0%    118  alloc::vec::Vec<T>::extend_from_slice
+         15.5%     31   15.5%     31  read_line
+         11.0%     22   70.0%    140  render
+          6.0%     12    6.0%     12  sys_accept
+          4.5%      9   20.0%     40  parse_request
+          4.0%      8    4.0%      8  write
+                       100.0%    200  main
+                       100.0%    200  serve
+                        90.0%    180  handle
+                         6.0%     12  accept
+    "]],
+    );
+}
+
+#[test]
+fn show_at_200_columns() {
+    check(
+        &["show", "server.folded"],
+        "200",
+        &expect![[r"
+        server.folded  folded profile
+          holds     200 samples, 11 functions in 11 contexts
+          metric    samples 200
+
+        `alloc::vec::Vec<T>::extend_from_slice` takes the most itself: 59.0%, 118 samples.
+
+        Hot path
+         share  total  self                call path
+        100.0%    200        ████████████  main
+        100.0%    200        ████████████  serve
+         90.0%    180        ██████████▊   ├─ handle
+         70.0%    140    22  ████████▍     │  ├─ render
+         59.0%    118   118  ███████▏      │  │  alloc::vec::Vec<T>::extend_from_slice
+         20.0%     40     9  ██▍           │  └─ parse_request
+         15.5%     31    31  █▉            │     read_line
+          6.0%     12        ▊             ├─ accept
+          6.0%     12    12  ▊             │  sys_accept
+          4.0%      8        ▌             └─ log
+          4.0%      8     8  ▌                write
+
+        Functions
+          self                        total         function
+         59.0%    118  ███████▏       59.0%    118  alloc::vec::Vec<T>::extend_from_slice
+         15.5%     31  █▉             15.5%     31  read_line
+         11.0%     22  █▍             70.0%    140  render
+          6.0%     12  ▊               6.0%     12  sys_accept
+          4.5%      9  ▌              20.0%     40  parse_request
+          4.0%      8  ▌               4.0%      8  write
+                                     100.0%    200  main
+                                     100.0%    200  serve
+                                      90.0%    180  handle
+                                       6.0%     12  accept
+    "]],
+    );
+}
+
+#[test]
+fn functions_tree_callers_callees_root_and_task() {
+    check(
+        &["show", "server.folded", "--functions", "--top", "3"],
+        "80",
+        &expect![[r"
+        server.folded  folded profile
+          holds     200 samples, 11 functions in 11 contexts
+          metric    samples 200
+
+        Functions
+          self          total         function
+         59.0%    118   59.0%    118  alloc::vec::Vec<T>::extend_from_slice
+         15.5%     31   15.5%     31  read_line
+         11.0%     22   70.0%    140  render
+    "]],
+    );
+    check(
+        &["show", "server.folded", "--tree", "--min", "10"],
+        "80",
+        &expect![[r"
+        server.folded  folded profile
+          holds     200 samples, 11 functions in 11 contexts
+          metric    samples 200
+
+        Call tree
+         share  total  self  call path
+        100.0%    200        main
+        100.0%    200        serve
+         90.0%    180        handle
+         70.0%    140    22  ├─ render
+         59.0%    118   118  │  alloc::vec::Vec<T>::extend_from_slice
+         20.0%     40     9  └─ parse_request
+         15.5%     31    31     read_line
+                             4 call paths below 15.5% of the whole each are left out
+    "]],
+    );
+    check(
+        &["show", "server.folded", "--callers", "alloc"],
+        "80",
+        &expect![[r"
+        server.folded  folded profile
+          holds     200 samples, 11 functions in 11 contexts
+          metric    samples 200
+
+        Callers of alloc::vec::Vec<T>::extend_from_slice
+        59.0% of the whole (118), 59.0% itself (118)
+         59.0%    118  render
+
+        Called along
+         share  total  self  call path
+         59.0%    118        alloc::vec::Vec<T>::extend_from_slice
+         59.0%    118        render
+         59.0%    118        handle
+         59.0%    118        serve
+         59.0%    118   118  main
+    "]],
+    );
+    check(
+        &["show", "server.folded", "--callees", "handle"],
+        "80",
+        &expect![[r"
+        server.folded  folded profile
+          holds     200 samples, 11 functions in 11 contexts
+          metric    samples 200
+
+        Callees of handle
+        90.0% of the whole (180), 0.0% itself (0)
+         70.0%    140  render
+         20.0%     40  parse_request
+
+        Calls along
+         share  total  self  call path
+         90.0%    180        handle
+         70.0%    140    22  ├─ render
+         59.0%    118   118  │  alloc::vec::Vec<T>::extend_from_slice
+         20.0%     40     9  └─ parse_request
+         15.5%     31    31     read_line
+    "]],
+    );
+    check(
+        &["show", "server.folded", "--root", "parse_request"],
+        "80",
+        &expect![[r"
+        server.folded  folded profile
+          holds     200 samples, 2 functions in 2 contexts
+          metric    samples 200
+          root      parse_request, 20.0% of the whole: 40
+
+        `read_line` takes the most itself: 77.5%, 31 samples.
+
+        Hot path
+         share  total  self  call path
+        100.0%     40     9  parse_request
+         77.5%     31    31  read_line
+
+        Functions
+          self          total         function
+         77.5%     31   77.5%     31  read_line
+         22.5%      9  100.0%     40  parse_request
+    "]],
+    );
+    let task = "regex:^(?<what>parse|render) as ${what}";
+    check(
+        &["show", "server.folded", "--task", task, "--tree"],
+        "80",
+        &expect![[r"
+        server.folded  folded profile
+          holds     200 samples, 4 functions in 4 contexts
+          metric    samples 200
+
+        Tasks
+         share   cost  task
+         70.0%    140  render
+         20.0%     40  parse
+
+        Call tree
+         share  total  self  call path
+         77.8%    140    22  ├─ render
+         65.6%    118   118  │  alloc::vec::Vec<T>::extend_from_slice
+         22.2%     40     9  └─ parse_request
+         17.2%     31    31     read_line
+    "]],
+    );
+    check(
+        &["show", "server.folded", "--threads"],
+        "80",
+        &expect![[r"
+        server.folded  folded profile
+          holds     200 samples, 11 functions in 11 contexts
+          metric    samples 200
+
+        This profile does not tell threads apart.
+    "]],
+    );
+}
+
+#[test]
+fn no_line_is_wider_than_the_terminal() {
+    let folder = Folder::new();
+    for sample in samples() {
+        for columns in ["40", "80", "200"] {
+            let path = sample.to_str().unwrap();
+            let mut command = folder.perfblame(&["show", path]);
+            let output = command.env("COLUMNS", columns).output().unwrap();
+            let text = String::from_utf8(output.stdout).unwrap();
+            let widest = text.lines().map(|line| line.chars().count()).max().unwrap_or(0);
+            // Below some width names get no shorter.
+            let limit = columns.parse::<usize>().unwrap().max(64);
+            assert!(widest <= limit, "{path} at {columns}: {widest}\n{text}");
+        }
+    }
+}
+
+fn check_error(arguments: &[&str], expected: &Expect) {
+    let folder = Folder::new();
+    folder.file("server.folded", SERVER);
+    folder.file("empty.pb.gz", "");
+    folder.file("letter.txt", "Dear reader,\nthis is no profile.\n");
+    folder.file("letters/a.txt", "Dear reader,\nthis is no profile.\n");
+    std::fs::create_dir(folder.path().join("nothing")).unwrap();
+    expected.assert_eq(&folder.fails(arguments));
+}
+
+#[test]
+fn errors_say_what_failed_why_and_what_to_do() {
+    check_error(
+        &["show", "run-41.pb.gz"],
+        &expect![[r"
+        error: cannot read run-41.pb.gz
+          there is no such file
+    "]],
+    );
+    check_error(
+        &["show", "empty.pb.gz"],
+        &expect![[r"
+        error: cannot read empty.pb.gz
+          the file is empty
+    "]],
+    );
+    check_error(
+        &["show", "letter.txt"],
+        &expect![[r"
+        error: cannot read letter.txt
+          not a profile or trace in any format perfblame knows
+          help: `perfblame show --help` lists the formats
+    "]],
+    );
+    check_error(
+        &["show", "nothing"],
+        &expect![[r"
+        error: cannot read nothing
+          there is no file in this folder
+    "]],
+    );
+    check_error(
+        &["show", "letters"],
+        &expect![[r"
+        error: cannot read letters/a.txt
+          no file in this folder is a profile
+    "]],
+    );
+    check_error(
+        &["show", "*.jfr"],
+        &expect![[r"
+        error: cannot read *.jfr
+          no file matches this pattern
+    "]],
+    );
+    check_error(
+        &["show", "-", "-"],
+        &expect![[r"
+        error: cannot read standard input
+          it was named twice
+    "]],
+    );
+    check_error(
+        &["show", "server.folded", "--callers", "a"],
+        &expect![[r"
+        error: 7 functions match `a`
+          main
+          handle
+          alloc::vec::Vec<T>::extend_from_slice
+          parse_request
+          read_line
+          accept
+          sys_accept
+          help: give the whole name of one of them
+    "]],
+    );
+    check_error(
+        &["show", "server.folded", "--callers", "hnadle"],
+        &expect![[r"
+        error: no function matches `hnadle`
+          help: did you mean handle?
+    "]],
+    );
+    check_error(
+        &["show", "server.folded", "--callees", "zzz"],
+        &expect![[r"
+        error: no function matches `zzz`
+          help: `--functions` lists what there is
+    "]],
+    );
+    check_error(
+        &["show", "server.folded", "--metric", "wall"],
+        &expect![[r"
+        error: the profile has no metric `wall`
+          help: it has samples
+    "]],
+    );
+    check_error(
+        &["show", "server.folded", "--thread", "main"],
+        &expect![[r"
+        error: no thread's name contains `main`
+          its threads have no names
+          help: leave `--thread` out
+    "]],
+    );
+    check_error(
+        &["show", "server.folded", "--task", "regex:("],
+        &expect![[r"
+        error: the task `regex:(` makes no sense
+          the regular expression cannot be read: regex parse error:
+              (
+              ^
+          error: unclosed group
+          help: as in `--task 'regex:^com.shop.(?<part>[^.]+) as shop-${part}'`
+    "]],
+    );
+    check_error(
+        &["show", "server.folded", "--task", "zzz"],
+        &expect![[r"
+        error: no function starts the task `zzz`
+          a task starts at functions whose name or component begins with it
+          help: `--functions` lists what there is
+    "]],
+    );
+    check_error(
+        &["show", "server.folded", "--flame", "x.png"],
+        &expect![[r"
+        error: cannot tell which kind of flame graph x.png should be
+          help: end its name in .svg or .html
+    "]],
+    );
+    check_error(
+        &["show", "server.folded", "-o", "no/such/folder.txt"],
+        &expect![[r"
+        error: cannot write no/such/folder.txt
+          No such file or directory (os error 2)
+    "]],
+    );
+    check_error(
+        &["convert", "server.folded", "out.json"],
+        &expect![[r"
+        error: cannot tell which format out.json should have
+          help: name it with `--to`, or end OUT in .pb.gz, .folded, .speedscope.json, .firefox.json, .trace.json, .perfblame
+    "]],
+    );
+    check_error(
+        &["convert", "server.folded", "-"],
+        &expect![[r"
+        error: cannot tell which format standard output should have
+          help: name it with `--to`, or end OUT in .pb.gz, .folded, .speedscope.json, .firefox.json, .trace.json, .perfblame
+    "]],
+    );
+    check_error(
+        &["convert", "server.folded", "out.trace.json"],
+        &expect![[r"
+        error: cannot write out.trace.json
+          a Chrome trace is made of times, and this profile has none
+          help: `--to speedscope` and `--to firefox` do without
+    "]],
+    );
+    check_error(
+        &["convert", "server.folded", "server.folded", "server.folded"],
+        &expect![[r"
+        error: server.folded would be overwritten
+          it is a profile, and the last argument is where to write
+          help: name a new file last, or say `--force` to replace this one
+    "]],
+    );
+}
+
+#[test]
+fn wrong_usage_fails_with_2() {
+    let folder = Folder::new();
+    for arguments in
+        [&["show"][..], &["show", "x", "--min", "200"], &["nonsense"], &["convert", "a"]]
+    {
+        let errors = folder.fails(arguments);
+        assert!(errors.starts_with("error: "), "{errors}");
+    }
+}
+
+#[test]
+fn help_has_examples_and_formats() {
+    let folder = Folder::new();
+    let help = folder.ok(&["--help"]);
+    for text in ["Examples:", "show", "convert", "completions", "Exit status", "folded", "jfr"] {
+        assert!(help.contains(text), "{text} is not in\n{help}");
+    }
+    for later in ["diff", "infer", "bisect"] {
+        assert!(!help.contains(&format!("  {later} ")), "{later} is not there yet");
+    }
+    for command in ["show", "convert", "completions"] {
+        for flag in ["--help", "-h"] {
+            let help = folder.ok(&[command, flag]);
+            assert!(help.contains("Examples:\n  perfblame "), "{help}");
+        }
+    }
+    for format in perfblame_readers::FORMATS {
+        assert!(folder.ok(&["show", "--help"]).contains(format.name), "{}", format.name);
+    }
+}
+
+#[test]
+fn completions_know_the_options() {
+    let folder = Folder::new();
+    for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
+        assert!(folder.ok(&["completions", shell]).contains("callers"), "{shell}");
+    }
+}
+
+#[test]
+fn json_keeps_its_contract() {
+    let folder = Folder::new();
+    folder.file("server.folded", SERVER);
+    let show = |extra: &[&str]| -> Value {
+        let arguments = [&["show", "server.folded", "--format", "json"], extra].concat();
+        serde_json::from_str(&folder.ok(&arguments)).unwrap()
+    };
+    let json = show(&[]);
+    assert_eq!(json["schema"], "perfblame.profile/1");
+    assert_eq!(json["format"], "folded");
+    assert_eq!((&json["runs"], &json["samples"]), (&1.into(), &200.into()));
+    assert_eq!((&json["nodes"], &json["functions"]), (&11.into(), &11.into()));
+    assert_eq!(json["threads"], serde_json::json!([]));
+    assert_eq!(json["metrics"][0]["name"], "samples");
+    assert_eq!(json["metrics"][0]["unit"], "count");
+    assert_eq!(json["metrics"][0]["total"], 200);
+    let hot: Vec<_> = json["hot"].as_array().unwrap().iter().map(|row| &row["function"]).collect();
+    assert_eq!(hot, ["main", "serve", "handle", "render", "alloc::vec::Vec<T>::extend_from_slice"]);
+    assert_eq!(json["hot"][4]["self"], 118);
+    assert_eq!(json["hot"][3]["inclusive"], 140);
+    assert_eq!(json["hot"][3]["share"], 0.7);
+    assert_eq!(json["top"][0]["self"], 118);
+    assert_eq!(json["warnings"], serde_json::json!([]));
+    assert_eq!(json["tree"], Value::Null);
+
+    let json = show(&["--tree", "--callers", "alloc", "--callees", "handle"]);
+    assert_eq!(json["tree"].as_array().unwrap().len(), 11);
+    assert_eq!(json["callers"]["direct"][0]["function"], "render");
+    assert_eq!(json["callees"]["direct"][0]["cost"], 140);
+    assert_eq!(json["callees"]["inclusive"], 180);
+
+    let json = show(&["--root", "handle"]);
+    assert_eq!((&json["total"], &json["root"]["share"]), (&180.into(), &0.9.into()));
+    assert_eq!(json["hot"][0]["share"], 1.0);
+}
+
+#[test]
+fn keys_come_in_one_order() {
+    let folder = Folder::new();
+    folder.file("server.folded", SERVER);
+    let json = folder.ok(&["show", "server.folded", "--format", "json"]);
+    let keys: Vec<_> = (json.lines())
+        .filter_map(|line| line.strip_prefix("  \"")?.split_once('"'))
+        .map(|(key, _)| key)
+        .collect();
+    expect!["schema format runs inputs samples nodes functions metric total metrics layers hot top threads roles warnings"].assert_eq(&keys.join(" "));
+}
+
+#[test]
+fn standard_input_folders_patterns_and_packed_files_are_inputs() {
+    let folder = Folder::new();
+    let output = folder.piped(&["show", "-", "--format", "json"], SERVER.as_bytes());
+    let json: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(json["samples"], 200);
+    assert_eq!(json["inputs"][0]["name"], "standard input");
+
+    let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    std::io::Write::write_all(&mut packed, SERVER.as_bytes()).unwrap();
+    folder.file("runs/b.folded.gz", packed.finish().unwrap());
+    folder.file("runs/a.folded", SERVER);
+    folder.file("runs/README", "nothing to see here");
+    folder.file("runs/.hidden", "nothing to see here");
+    let json: Value =
+        serde_json::from_str(&folder.ok(&["show", "runs", "--format", "json"])).unwrap();
+    assert_eq!((&json["runs"], &json["samples"]), (&2.into(), &400.into()));
+    assert_eq!(json["inputs"][0]["name"], "runs/a.folded");
+    assert_eq!(json["warnings"][0]["code"], "no-profile");
+    assert_eq!(json["warnings"][0]["count"], 1);
+
+    let json: Value =
+        serde_json::from_str(&folder.ok(&["show", "runs/*.folded*", "--format", "json"])).unwrap();
+    assert_eq!((&json["runs"], &json["nodes"]), (&2.into(), &11.into()));
+}
+
+#[test]
+fn a_closed_pipe_is_a_normal_end() {
+    let folder = Folder::new();
+    let many: String = (0..20_000).map(|row| format!("main;function_number_{row} 1\n")).collect();
+    folder.file("many.folded", many);
+    for arguments in [
+        &["show", "many.folded", "--functions", "--limit", "20000"][..],
+        &["show", "many.folded", "--functions", "--limit", "20000", "--format", "json"],
+        &["convert", "many.folded", "-", "--to", "folded"],
+        &["convert", "many.folded", "-", "--to", "speedscope"],
+    ] {
+        let mut command = folder.perfblame(arguments);
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut byte = [0];
+        let mut stdout = child.stdout.take().unwrap();
+        stdout.read_exact(&mut byte).unwrap();
+        drop(stdout);
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{arguments:?}");
+        assert_eq!(String::from_utf8_lossy(&output.stderr), "", "{arguments:?}");
+    }
+}
+
+#[test]
+fn colours_only_where_they_are_wanted() {
+    let folder = Folder::new();
+    folder.file("server.folded", SERVER);
+    assert!(!folder.ok(&["show", "server.folded"]).contains('\u{1b}'));
+    assert!(folder.ok(&["show", "server.folded", "--color", "always"]).contains('\u{1b}'));
+    folder.ok(&["show", "server.folded", "--color", "always", "-o", "out.txt"]);
+    let text = std::fs::read_to_string(folder.path().join("out.txt")).unwrap();
+    assert!(!text.contains('\u{1b}'));
+    let forced = folder.perfblame(&["show", "server.folded"]).env("CLICOLOR_FORCE", "1").output();
+    assert!(forced.unwrap().stdout.contains(&0x1b));
+}
+
+#[test]
+fn a_plain_locale_gets_plain_letters() {
+    let folder = Folder::new();
+    folder.file("server.folded", SERVER);
+    let mut command = folder.perfblame(&["show", "server.folded"]);
+    let output = command.env("LANG", "C").env("COLUMNS", "200").output().unwrap();
+    assert!(output.stdout.is_ascii(), "{}", String::from_utf8_lossy(&output.stdout));
+}
+
+#[test]
+fn names_cannot_move_the_cursor() {
+    let folder = Folder::new();
+    let profile = r#"{"$schema":"https://www.speedscope.app/file-format-schema.json",
+        "shared":{"frames":[{"name":"\u001b[2J\u0007evil"}]},"profiles":[{"type":"sampled",
+        "name":"main","unit":"none","startValue":0,"endValue":3,"samples":[[0]],"weights":[3]}]}"#;
+    folder.file("bad.json", profile);
+    let text = folder.ok(&["show", "bad.json"]);
+    assert!(!text.contains('\u{1b}') && text.contains("[2J evil"), "{text}");
+}
+
+#[test]
+fn several_inputs_never_replace_the_last_by_accident() {
+    let folder = Folder::new();
+    folder.file("a.folded", SERVER);
+    folder.file("b.folded", SERVER);
+    folder.file("c.folded", "main 1\n");
+    folder.fails(&["convert", "a.folded", "b.folded", "c.folded"]);
+    assert_eq!(std::fs::read_to_string(folder.path().join("c.folded")).unwrap(), "main 1\n");
+    folder.ok(&["convert", "-q", "a.folded", "b.folded", "c.folded", "--force"]);
+    let text = std::fs::read_to_string(folder.path().join("c.folded")).unwrap();
+    assert!(text.contains("main;serve;log;write 16\n"), "{text}");
+    assert_eq!(folder.files(), ["a.folded", "b.folded", "c.folded"]);
+}
+
+#[cfg(unix)]
+#[test]
+fn an_interrupt_leaves_nothing_behind() {
+    let folder = Folder::new();
+    let mut command = folder.perfblame(&["convert", "-", "out.pb.gz"]);
+    let mut child = command.stdin(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    // Long enough to be reading; it would wait for its input for ever.
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    let input = child.stdin.take();
+    let id = child.id().to_string();
+    assert!(std::process::Command::new("kill").args(["-INT", &id]).status().unwrap().success());
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    drop(input);
+    assert!(folder.files().is_empty());
+}
+
+#[test]
+fn every_sample_shows() {
+    let folder = Folder::new();
+    for sample in samples() {
+        let path = sample.to_str().unwrap();
+        let text = folder.ok(&["show", path]);
+        assert!(text.contains(" profile"), "{path}: {text}");
+        let json: Value =
+            serde_json::from_str(&folder.ok(&["show", path, "--format", "json"])).unwrap();
+        assert!(json["nodes"].as_u64().unwrap() > 0, "{path}");
+        assert!(!json["metrics"].as_array().unwrap().is_empty(), "{path}");
+    }
+}
+
+#[test]
+fn damaged_files_never_make_it_panic() {
+    let folder = Folder::new();
+    for (seed, sample) in (0..).zip(samples()) {
+        let bytes = std::fs::read(&sample).unwrap();
+        for seed in seed * 4..seed * 4 + 4 {
+            folder.file("damaged", perfblame_fixtures::damaged(&bytes, seed));
+            let output = folder.run(&["show", "damaged"]);
+            let errors = String::from_utf8_lossy(&output.stderr);
+            let code = output.status.code();
+            assert!(matches!(code, Some(0 | 2)), "{} {seed}: {code:?} {errors}", sample.display());
+            assert!(
+                code == Some(0) || errors.starts_with("error: cannot read damaged\n  "),
+                "{errors}"
+            );
+        }
+    }
+}
+
+#[test]
+fn flame_graphs_hold_any_name() {
+    let folder = Folder::new();
+    let evil = "</script><img src=x onerror=alert(1)>";
+    folder.file("evil.folded", format!("main;{evil} 3\nmain;a&b \"c\" 4\n"));
+    folder.ok(&["show", "-q", "evil.folded", "--flame", "f.html", "--flame", "f.svg"]);
+    let html = std::fs::read_to_string(folder.path().join("f.html")).unwrap();
+    assert!(!html.contains("<img"), "a name must not become markup");
+    assert!(html.contains("\\u003c/script>\\u003cimg src=x onerror=alert(1)>"));
+    assert_eq!(html.matches("</script>").count(), 2);
+    assert!(!html.contains("http://") && !html.contains("https://"), "the page needs no network");
+    let svg = std::fs::read_to_string(folder.path().join("f.svg")).unwrap();
+    assert!(!svg.contains("<img") && svg.contains("&lt;img"));
+}
