@@ -59,6 +59,11 @@ impl<'a> Scanner<'a> {
         Self { bytes, at, cut: false }
     }
 
+    /// Where the scanner is.
+    pub fn offset(&self) -> u64 {
+        self.at as u64
+    }
+
     /// True when the bytes ended inside a tag.
     pub fn is_cut(&self) -> bool {
         self.cut
