@@ -288,6 +288,15 @@ fn decimals(number: Number) -> u32 {
     (0..MOST_DECIMALS).find(whole).unwrap_or(MOST_DECIMALS)
 }
 
+/// A sample's stack.
+#[derive(Clone, Copy)]
+struct Stack {
+    /// None for an empty one.
+    at: Option<perfblame_cct::Cursor>,
+    /// False when some of its frames do not exist.
+    whole: bool,
+}
+
 struct Reader {
     frames: Vec<FrameId>,
     metrics: Metrics,
@@ -343,9 +352,15 @@ impl Reader {
         let count_metric = self.builder.metric(Metric::sampled("samples", Unit::Count));
         let mut weights = Weights::of(profile.weights);
         let mut time = profile.start.and_then(|start| start.scaled(scale)).unwrap_or(0);
+        // Most stacks repeat an earlier one, to the byte.
+        let mut known: HashMap<&[u8], Stack> = HashMap::new();
         samples.begin_array()?;
         while samples.next_element()? {
-            let whole = self.stack_of(&mut samples)?;
+            let raw = samples.raw_value()?;
+            let stack = match known.get(raw) {
+                Some(stack) => *stack,
+                None => *known.entry(raw).insert(self.stack_of(raw)?).get(),
+            };
             let weight = match weights.next() {
                 Weight::Number(number) => number.scaled(scale),
                 // A profile without weights counts.
@@ -356,15 +371,15 @@ impl Reader {
                 self.builder.warn("damaged-weights", || {
                     "samples without a weight count as samples and weigh nothing".to_owned()
                 });
-                self.add(thread, count_metric, weight_metric, 0, time);
+                self.add(stack, thread, [count_metric, weight_metric], 0, time);
                 continue;
             };
-            if !whole {
+            if !stack.whole {
                 self.builder.warn("unknown-frames", || {
                     "frames that `shared.frames` does not hold were left out of stacks".to_owned()
                 });
             }
-            self.add(thread, count_metric, weight_metric, weight, time);
+            self.add(stack, thread, [count_metric, weight_metric], weight, time);
             time = time.saturating_add(weight);
         }
         if !matches!(weights.next(), Weight::End) {
@@ -375,38 +390,38 @@ impl Reader {
         Ok(())
     }
 
-    /// Reads one sample's stack, outermost frame first; false when some frames do not exist.
-    fn stack_of(&mut self, samples: &mut Cursor) -> Result<bool, Fault> {
+    /// Reads one sample's stack, outermost frame first.
+    fn stack_of(&mut self, raw: &[u8]) -> Result<Stack, Fault> {
         self.stack.clear();
         let mut whole = true;
-        if samples.peek()? != Kind::Array {
-            samples.skip_value()?;
-            return Ok(false);
+        let mut cursor = Cursor::new(raw);
+        if cursor.peek()? != Kind::Array {
+            return Ok(Stack { at: None, whole: false });
         }
-        samples.begin_array()?;
-        while samples.next_element()? {
-            let row = samples.lenient_number()?.and_then(Number::as_u64);
+        cursor.begin_array()?;
+        while cursor.next_element()? {
+            let row = cursor.lenient_number()?.and_then(Number::as_u64);
             let row = row.and_then(|row| usize::try_from(row).ok());
             match row.and_then(|row| self.frames.get(row)) {
                 Some(frame) => self.stack.push(*frame),
                 None => whole = false,
             }
         }
-        Ok(whole)
+        Ok(Stack { at: self.builder.stack(&self.stack), whole })
     }
 
     fn add(
         &mut self,
+        stack: Stack,
         thread: Option<ThreadId>,
-        count: MetricId,
-        metric: MetricId,
+        [count, metric]: [MetricId; 2],
         weight: i64,
         time: i64,
     ) {
         let builder = &mut self.builder;
         builder.count_samples(1);
         // Nothing was running: speedscope shows a gap.
-        let Some(at) = builder.stack(&self.stack) else {
+        let Some(at) = stack.at else {
             return builder.warn("empty-stacks", || {
                 "samples without a stack are counted but have no place in the tree".to_owned()
             });
