@@ -25,6 +25,9 @@ impl<'a> Number<'a> {
 
     /// The number when it is whole, not negative and fits.
     pub fn as_u64(self) -> Option<u64> {
+        if let Some(plain) = plain(self.0) {
+            return plain.try_into().ok();
+        }
         match self.whole_text().map(str::parse) {
             Some(Ok(number)) => Some(number),
             _ => self.as_i64().and_then(|number| number.try_into().ok()),
