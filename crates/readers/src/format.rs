@@ -21,6 +21,7 @@ use crate::input::Input;
 use crate::instruments;
 use crate::jfr;
 use crate::macos_sample;
+use crate::nettrace;
 use crate::otlp;
 use crate::perf_data;
 use crate::perf_script;
@@ -84,6 +85,7 @@ pub const FORMATS: &[Format] = &[
     trace_event::FORMAT,
     v8_log::PREPROCESSED,
     v8_log::FORMAT,
+    nettrace::FORMAT,
     simpleperf::FORMAT,
     art_trace::FORMAT,
     pstats::FORMAT,

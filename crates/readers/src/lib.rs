@@ -30,6 +30,7 @@ mod json;
 mod macos_sample;
 mod module_frame;
 pub mod native;
+mod nettrace;
 mod otlp;
 mod outline;
 pub mod perf_data;
