@@ -38,6 +38,7 @@ mod events;
 mod header;
 mod layout;
 mod metadata;
+mod methods;
 mod pools;
 mod recording;
 mod scan;
@@ -45,6 +46,7 @@ mod settings;
 mod stacks;
 #[cfg(test)]
 mod tests;
+mod threads;
 mod walk;
 
 use perfblame_cct::{Profile, ProfileBuilder};

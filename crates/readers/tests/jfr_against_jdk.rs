@@ -4,6 +4,8 @@
 //! missing. Compared per metric: number of events, frames, truncated stacks, lines, bytecode indexes, inlined frames,
 //! the sum of values, and how often each function is on top.
 
+#![expect(clippy::unwrap_used, reason = "in helpers of tests too, an unwrap is an assertion")]
+
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader};
 use std::ops::Range;

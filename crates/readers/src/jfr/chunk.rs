@@ -12,7 +12,8 @@ use super::metadata::{ClassId, Metadata, Timespan};
 use super::pools::Pools;
 use super::recording::{Moment, Recording};
 use super::scan::Scanner;
-use super::stacks::{Layouts, Stacks};
+use super::stacks::{StackLayouts, Stacks};
+use super::threads::{ThreadLayouts, Threads};
 use super::walk::{Walk, anchors, walk};
 
 /// A class of events, ready to be read.
@@ -50,11 +51,9 @@ pub fn read_chunk(recording: &mut Recording, header: &Header, bytes: &[u8]) -> u
     recording.begin_chunk(header);
     note_losses(recording, header, bytes, &walk);
     let mut pools = Pools::new(bytes, header.integers, &metadata);
-    let layouts = Layouts::new(
-        &mut pools,
-        pooled_class(&types, &[STACK]),
-        pooled_class(&types, &[SAMPLED_THREAD, EVENT_THREAD]),
-    );
+    let stack_layouts = StackLayouts::new(&mut pools, pooled_class(&types, &[STACK]));
+    let thread_class = pooled_class(&types, &[SAMPLED_THREAD, EVENT_THREAD]);
+    let thread_layouts = ThreadLayouts::new(&mut pools, thread_class);
     for at in &walk.checkpoints {
         if let Err(at) = pools.read_checkpoint(*at) {
             let at = recording.offset + at as u64;
@@ -74,10 +73,10 @@ pub fn read_chunk(recording: &mut Recording, header: &Header, bytes: &[u8]) -> u
     for (row, at) in &walk.records {
         let event = &types[*row as usize];
         occurs[*row as usize] = true;
-        if let Use::About(about) = event.purpose {
-            if read_about(recording, about, event, &types, pools.scanner(*at), &pools).is_none() {
-                damaged_event(recording, event, *at);
-            }
+        if let Use::About(about) = event.purpose
+            && read_about(recording, about, event, &types, pools.scanner(*at), &pools).is_none()
+        {
+            damaged_event(recording, event, *at);
         }
     }
     for (event, _) in types.iter().zip(occurs).filter(|(_, occurs)| *occurs) {
@@ -85,7 +84,27 @@ pub fn read_chunk(recording: &mut Recording, header: &Header, bytes: &[u8]) -> u
             recording.announce(event.class, meter);
         }
     }
-    read_samples(recording, header, &pools, &layouts, &types, &walk.records);
+    let mut stacks = Stacks::new(&pools, &stack_layouts);
+    let mut threads = Threads::new(&pools, &thread_layouts, recording.pid());
+    for (row, at) in &walk.records {
+        let event = &types[*row as usize];
+        if let Use::Sample(meter, amount) = event.purpose {
+            let mut kept = Slots::default();
+            if event.layout.read(&mut pools.scanner(*at), &mut kept).is_none() {
+                damaged_event(recording, event, *at);
+                continue;
+            }
+            let thread_id = kept[SAMPLED_THREAD].max(kept[EVENT_THREAD]);
+            let moment = Moment {
+                meter,
+                time: header.clock.time(kept[START] as i64),
+                thread: threads.thread(&mut recording.builder, thread_id),
+                stack: stacks.stack(&mut recording.builder, kept[STACK], thread_id),
+                number: amount_of(event, amount, header, kept[AMOUNT]),
+            };
+            recording.sample(&moment);
+        }
+    }
     walk.end
 }
 
@@ -198,47 +217,25 @@ fn read_about(
         }
         About::Recording => recording.recorder(&text(0)),
         About::Machine => recording.machine(&text(0), &text(1), &text(2), kept[3]),
-        About::Log => recording.log(&text(0), text(1)),
+        About::Log => recording.log(&text(0), &text(1)),
         About::LostSamples => recording.lost_samples(kept[0]),
         About::LostData => recording.lost_data(kept[0]),
     }
     Some(())
 }
 
-fn read_samples(
-    recording: &mut Recording,
-    header: &Header,
-    pools: &Pools<'_>,
-    layouts: &Layouts,
-    types: &[EventType<'_>],
-    records: &[(u32, usize)],
-) {
-    let mut stacks = Stacks::new(pools, layouts, recording.pid());
-    for (row, at) in records {
-        let event = &types[*row as usize];
-        let Use::Sample(meter, amount) = event.purpose else { continue };
-        let mut kept = Slots::default();
-        if event.layout.read(&mut pools.scanner(*at), &mut kept).is_none() {
-            damaged_event(recording, event, *at);
-            continue;
-        }
-        let number = match amount {
-            Amount::One => 1,
-            Amount::Samples(_) => i64::from((kept[AMOUNT] as u32).max(1)),
-            Amount::Number(_) => i64::try_from(kept[AMOUNT]).unwrap_or(i64::MAX),
-            Amount::Span(_) => {
-                let unit = event.layout.fields[AMOUNT].as_ref().map(|field| field.timespan);
-                match unit.unwrap_or_default() {
-                    Timespan::Ticks => header.clock.span(kept[AMOUNT] as i64),
-                    Timespan::Nanos(each) => (kept[AMOUNT] as i64).saturating_mul(each),
-                }
+/// Samples, bytes or nanoseconds of an event.
+fn amount_of(event: &EventType<'_>, amount: Amount, header: &Header, kept: u64) -> i64 {
+    match amount {
+        Amount::One => 1,
+        Amount::Samples(_) => i64::from((kept as u32).max(1)),
+        Amount::Number(_) => i64::try_from(kept).unwrap_or(i64::MAX),
+        Amount::Span(_) => {
+            let unit = event.layout.fields[AMOUNT].as_ref().map(|field| field.timespan);
+            match unit.unwrap_or_default() {
+                Timespan::Ticks => header.clock.span(kept as i64),
+                Timespan::Nanos(each) => (kept as i64).saturating_mul(each),
             }
-        };
-        let threads = [kept[SAMPLED_THREAD], kept[EVENT_THREAD]];
-        let thread = threads.into_iter().find(|id| *id != 0);
-        let thread = thread.and_then(|id| stacks.thread(&mut recording.builder, id));
-        let stack = stacks.stack(&mut recording.builder, kept[STACK]);
-        let time = header.clock.time(kept[START] as i64);
-        recording.sample(Moment { meter, time, thread, stack, number });
+        }
     }
 }

@@ -111,7 +111,7 @@ impl Drawn {
 
     /// An event of class `kind` with long fields.
     pub fn event(&mut self, kind: u64, fields: &[u64]) {
-        self.record(kind, |out| fields.iter().for_each(|field| out.long(*field)));
+        self.record(kind, |out| out.longs(fields));
     }
 
     /// An event that no reader knows.
@@ -127,7 +127,7 @@ impl Drawn {
     /// off above `parse`, thread 9 `worker-1` in a group.
     pub fn pools(&mut self) -> usize {
         self.record(1, |out| {
-            (out.long(0), out.long(0), out.long(0));
+            out.longs(&[0, 0, 0]);
             out.bytes.push(0);
             out.int(7);
             out.pool(7, &[1], |out, _| out.text("a name of the pool"));
@@ -136,7 +136,7 @@ impl Drawn {
             out.pool(11, &[1, 2], |out, id| out.long([1, 4][id as usize - 1]));
             out.pool(12, &[1, 2, 3], |out, id| {
                 let (class, name) = [(1, 2), (2, 5), (1, 6)][id as usize - 1];
-                (out.long(class), out.long(name), out.long(3));
+                out.longs(&[class, name, 3]);
             });
             out.pool(13, &[1, 2], |out, id| out.text(["Interpreted", "Inlined"][id as usize - 1]));
             out.pool(15, &[1, 2], |out, id| {
@@ -145,14 +145,18 @@ impl Drawn {
                 out.bytes.push(u8::from(id == 2));
                 out.int(frames.len() as u64);
                 for (method, line) in frames {
-                    (out.long(*method), out.int(*line), out.int(line + 1));
+                    out.long(*method);
+                    out.int(*line);
+                    out.int(line + 1);
                     out.long(1 + u64::from(*method == 3));
                 }
             });
             out.pool(17, &[9], |out, _| {
-                (out.text("os name"), out.long(4711));
+                out.text("os name");
+                out.long(4711);
+                // The Java name is a text of the pool.
                 out.bytes.push(2);
-                (out.long(1), out.long(9), out.long(0));
+                out.longs(&[1, 9, 0]);
             });
         })
     }
@@ -160,7 +164,7 @@ impl Drawn {
     /// The chunk as a file, with its metadata and header.
     pub fn finish(mut self, checkpoint: usize) -> Vec<u8> {
         let metadata = self.record(0, |out| {
-            (out.long(0), out.long(0), out.long(1));
+            out.longs(&[0, 0, 1]);
             out.metadata();
         });
         let mut header = Vec::new();
@@ -186,6 +190,12 @@ struct Fields {
 impl Fields {
     fn long(&mut self, number: u64) {
         Drawn::integer(&mut self.bytes, self.integers, number, 8);
+    }
+
+    fn longs(&mut self, numbers: &[u64]) {
+        for number in numbers {
+            self.long(*number);
+        }
     }
 
     fn int(&mut self, number: u64) {

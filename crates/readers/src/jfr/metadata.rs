@@ -64,7 +64,7 @@ impl Metadata {
             return None;
         }
         // Start, duration, id of this metadata.
-        (scan.long()?, scan.long()?, scan.long()?);
+        scan.longs(3)?;
         let count = scan.int()? as usize;
         let mut strings = Vec::new();
         for _ in 0..count {

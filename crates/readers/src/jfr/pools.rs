@@ -13,7 +13,7 @@ pub struct Pools<'a> {
     bytes: &'a [u8],
     integers: Integers,
     metadata: &'a Metadata,
-    pools: HashMap<ClassId, Pool>,
+    by_class: HashMap<ClassId, Pool>,
     /// The pool that texts of encoding 2 refer to.
     strings: Option<ClassId>,
 }
@@ -30,7 +30,7 @@ impl<'a> Pools<'a> {
     pub fn new(bytes: &'a [u8], integers: Integers, metadata: &'a Metadata) -> Self {
         let strings = metadata.classes.iter().find(|(_, class)| class.name == STRING);
         let strings = strings.map(|(id, _)| *id);
-        let mut pools = Self { bytes, integers, metadata, pools: HashMap::new(), strings };
+        let mut pools = Self { bytes, integers, metadata, by_class: HashMap::new(), strings };
         if let Some(strings) = strings {
             pools.index(strings);
         }
@@ -38,15 +38,15 @@ impl<'a> Pools<'a> {
     }
 
     /// Announces that entries of a class will be asked for; must come before the checkpoints.
-    pub fn index(&mut self, class: ClassId) {
+    fn index(&mut self, class: ClassId) {
         if let Some(pool) = self.pool(class) {
             pool.entries.get_or_insert_default();
         }
     }
 
     fn pool(&mut self, class: ClassId) -> Option<&mut Pool> {
-        let Self { pools, metadata, integers, .. } = self;
-        if !pools.contains_key(&class) {
+        let Self { by_class, metadata, integers, .. } = self;
+        if !by_class.contains_key(&class) {
             let layout = Layout::of(metadata, *integers, class, &[])?;
             let described = metadata.class(class)?;
             let is_text = |field: &&Field| {
@@ -56,9 +56,9 @@ impl<'a> Pools<'a> {
             let text = described.fields.iter().find(is_text).and_then(|field| {
                 Layout::of(metadata, *integers, class, &[&field.name]).map(Layout::without_rest)
             });
-            pools.insert(class, Pool { layout, entries: None, text });
+            by_class.insert(class, Pool { layout, entries: None, text });
         }
-        pools.get_mut(&class)
+        by_class.get_mut(&class)
     }
 
     /// Reads the pools of the checkpoint at an offset. The error is how far it got: what comes after cannot be found,
@@ -75,7 +75,8 @@ impl<'a> Pools<'a> {
         let bytes = self.bytes.get(..start.checked_add(size)?)?;
         *scan = Scanner::new(bytes, self.integers, scan.at);
         // Type, start, duration, distance to the checkpoint before, what kind of checkpoint it is.
-        (scan.long()?, scan.long()?, scan.long()?, scan.long()?, scan.byte()?);
+        scan.longs(4)?;
+        scan.byte()?;
         let mut unused = Slots::default();
         for _ in 0..scan.int()? {
             let class = scan.long()?;
@@ -94,7 +95,7 @@ impl<'a> Pools<'a> {
 
     /// A scanner at an entry.
     pub fn entry(&self, class: ClassId, id: u64) -> Option<Scanner<'a>> {
-        let at = *self.pools.get(&class)?.entries.as_ref()?.get(&id)?;
+        let at = *self.by_class.get(&class)?.entries.as_ref()?.get(&id)?;
         Some(self.scanner(at))
     }
 
@@ -103,9 +104,40 @@ impl<'a> Pools<'a> {
         Scanner::new(self.bytes, self.integers, at)
     }
 
-    /// A layout of this chunk that keeps the fields named.
-    pub fn layout(&self, class: ClassId, keep: &[&str]) -> Option<Layout> {
-        Layout::of(self.metadata, self.integers, class, keep)
+    /// The layout of a class that keeps the fields named. Announces that entries of the class, and of the classes its
+    /// kept fields refer to, will be asked for.
+    pub fn indexed_layout(&mut self, class: Option<ClassId>, keep: &[&str]) -> Option<Layout> {
+        let layout = Layout::of(self.metadata, self.integers, class?, keep)?;
+        self.index(class?);
+        for field in layout.fields.iter().flatten().filter(|field| field.pooled) {
+            self.index(field.class);
+        }
+        Some(layout)
+    }
+
+    /// True when a class has this field last.
+    pub fn ends_in(&self, class: ClassId, field: &str) -> bool {
+        let last = self.metadata.class(class).and_then(|class| class.fields.last());
+        last.is_some_and(|last| last.name == field)
+    }
+
+    /// How many bytes before two offsets are the same, up to a number.
+    pub fn same_before(&self, first: usize, second: usize, longest: usize) -> usize {
+        let (Some(first), Some(second)) = (self.bytes.get(..first), self.bytes.get(..second))
+        else {
+            return 0;
+        };
+        let mut same = 0;
+        let words = first.rchunks_exact(8).zip(second.rchunks_exact(8)).take(longest / 8);
+        for (first, second) in words {
+            if first != second {
+                break;
+            }
+            same += 8;
+        }
+        let (first, second) = (&first[..first.len() - same], &second[..second.len() - same]);
+        let rest = first.iter().rev().zip(second.iter().rev()).take(longest - same);
+        same + rest.take_while(|(first, second)| first == second).count()
     }
 
     /// Appends the text that a kept field holds; none when it has no text.
@@ -130,7 +162,7 @@ impl<'a> Pools<'a> {
     }
 
     fn pooled_text(&self, class: ClassId, id: u64) -> Option<Text<'a>> {
-        let pool = self.pools.get(&class)?;
+        let pool = self.by_class.get(&class)?;
         let mut scan = self.entry(class, id)?;
         if let Some(text) = &pool.text {
             let mut kept = Slots::default();

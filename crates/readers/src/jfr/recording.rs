@@ -117,14 +117,15 @@ impl Recording {
         // The version of HotSpot is a sentence that begins with its name.
         let machine =
             if version.contains(name) { version.to_owned() } else { format!("{name} {version}") };
-        let machine = machine.trim();
+        // When and with which compiler it was built is of no use here.
+        let machine = machine.split(", built on").next().unwrap_or_default().trim();
         if !machine.is_empty() {
             self.labels.insert("jvm".to_owned(), machine.to_owned());
         }
     }
 
     /// A message of async-profiler.
-    pub fn log(&mut self, level: &str, message: String) {
+    pub fn log(&mut self, level: &str, message: &str) {
         if matches!(level, "WARN" | "ERROR") {
             self.builder.warn("profiler-log", || format!("the profiler said: {message}"));
         }
@@ -186,7 +187,7 @@ impl Recording {
     }
 
     /// An event with a stack.
-    pub fn sample(&mut self, moment: Moment) {
+    pub fn sample(&mut self, moment: &Moment) {
         let Some((metric, each)) = self.metrics[moment.meter as usize] else { return };
         let Self { builder, no_stack, missing_stack, .. } = self;
         let at = match moment.stack {

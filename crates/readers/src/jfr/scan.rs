@@ -57,6 +57,11 @@ impl<'a> Scanner<'a> {
         self.integer(8)
     }
 
+    /// Passes over longs.
+    pub fn longs(&mut self, count: usize) -> Option<()> {
+        (0..count).try_for_each(|_| self.long().map(drop))
+    }
+
     /// A big-endian number, whatever the encoding of integers.
     pub fn fixed(&mut self, width: usize) -> Option<u64> {
         Some(self.take(width)?.iter().fold(0, |number, byte| number << 8 | u64::from(*byte)))
