@@ -6,6 +6,7 @@
 //! by object and offset.
 
 mod attr;
+mod chunks;
 mod frames;
 mod header;
 mod modules;
@@ -88,7 +89,12 @@ pub fn read(input: Input, options: &ReadOptions) -> Result<Profile, ReadError> {
     }
 }
 
-fn read_records(input: impl Read, order: ByteOrder, offset: u64, mut session: Session) -> Profile {
+fn read_records(
+    input: impl Read + Send + 'static,
+    order: ByteOrder,
+    offset: u64,
+    mut session: Session,
+) -> Profile {
     let mut records = Records::new(input, order, offset);
     while let Some(record) = records.next() {
         session.take(record);
@@ -104,7 +110,7 @@ pub fn read_tracepoints(
     let Some(opening) = opening(input.head()) else {
         return Err(ReadError::malformed(0, "no perf.data magic"));
     };
-    let (recording, records): (_, Box<dyn Read>) = match opening.shape {
+    let (recording, records): (_, Box<dyn Read + Send>) = match opening.shape {
         Shape::Pipe => {
             let mut stream = input.into_stream()?;
             std::io::copy(&mut stream.by_ref().take(PIPE_HEADER), &mut std::io::sink())?;
