@@ -265,9 +265,9 @@ impl Unpacker {
 
     /// Unpacks the body of one record and hands out the whole records that come to light.
     pub fn unpack(&mut self, packed: &[u8], mut take: impl FnMut(Record<'_>)) {
-        let mut decoder = match self.decoder.take().map_or_else(Decoder::new, Ok) {
-            Ok(decoder) => decoder,
-            Err(_) => return self.damaged += 1,
+        let Ok(mut decoder) = self.decoder.take().map_or_else(Decoder::new, Ok) else {
+            self.damaged += 1;
+            return;
         };
         let mut input = InBuffer::around(packed);
         let mut piece = vec![0; 128 << 10];
