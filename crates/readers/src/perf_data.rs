@@ -6,6 +6,7 @@
 //! by object and offset.
 
 mod attr;
+mod chunks;
 mod frames;
 mod header;
 mod modules;
@@ -88,7 +89,12 @@ pub fn read(input: Input, options: &ReadOptions) -> Result<Profile, ReadError> {
     }
 }
 
-fn read_records(input: impl Read, order: ByteOrder, offset: u64, mut session: Session) -> Profile {
+fn read_records(
+    input: impl Read + Send + 'static,
+    order: ByteOrder,
+    offset: u64,
+    mut session: Session,
+) -> Profile {
     let mut records = Records::new(input, order, offset);
     while let Some(record) = records.next() {
         session.take(record);
@@ -104,7 +110,7 @@ pub fn read_tracepoints(
     let Some(opening) = opening(input.head()) else {
         return Err(ReadError::malformed(0, "no perf.data magic"));
     };
-    let (recording, records): (_, Box<dyn Read>) = match opening.shape {
+    let (recording, records): (_, Box<dyn Read + Send>) = match opening.shape {
         Shape::Pipe => {
             let mut stream = input.into_stream()?;
             std::io::copy(&mut stream.by_ref().take(PIPE_HEADER), &mut std::io::sink())?;
@@ -129,4 +135,79 @@ fn origin_of(path: Option<&Path>) -> Origin {
     let written = path.and_then(|path| std::fs::metadata(path).ok()?.modified().ok());
     let folder = path.and_then(Path::parent).map(Path::to_owned);
     Origin { release: None, written, folder }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use perfblame_cct::{Grain, Times};
+
+    /// A stream of one event, a name and two samples, in either byte order.
+    fn stream(order: ByteOrder) -> Vec<u8> {
+        let u16 = |number: u16| match order {
+            ByteOrder::Little => number.to_le_bytes(),
+            ByteOrder::Big => number.to_be_bytes(),
+        };
+        let u32 = |number: u32| match order {
+            ByteOrder::Little => number.to_le_bytes(),
+            ByteOrder::Big => number.to_be_bytes(),
+        };
+        let u64 = |number: u64| match order {
+            ByteOrder::Little => number.to_le_bytes(),
+            ByteOrder::Big => number.to_be_bytes(),
+        };
+        let record = |kind, body: Vec<u8>| {
+            let size = 8 + body.len() as u16;
+            [u32(kind).to_vec(), u16(2).to_vec(), u16(size).to_vec(), body].concat()
+        };
+        let (software, cpu_clock, ip_tid_time) = (1, 0, 7);
+        let attr = [
+            u32(software).to_vec(),
+            u32(64).to_vec(),
+            u64(cpu_clock).to_vec(),
+            u64(250_000).to_vec(),
+            u64(ip_tid_time).to_vec(),
+            vec![0; 32],
+        ];
+        let sample = |ip: u64, time: u64| {
+            [u64(ip).to_vec(), u32(7).to_vec(), u32(8).to_vec(), u64(time).to_vec()].concat()
+        };
+        let magic: &[u8] = if order == ByteOrder::Little { b"PERFILE2" } else { b"2ELIFREP" };
+        [
+            magic.to_vec(),
+            u64(16).to_vec(),
+            record(stream::kind::HEADER_ATTR, attr.concat()),
+            record(stream::kind::COMM, [&u32(7)[..], &u32(8), b"worker\0\0"].concat()),
+            record(stream::kind::SAMPLE, sample(0x2000, 90)),
+            record(stream::kind::SAMPLE, sample(0x1000, 50)),
+        ]
+        .concat()
+    }
+
+    #[test]
+    fn both_byte_orders_say_the_same() {
+        for order in [ByteOrder::Little, ByteOrder::Big] {
+            let input = Input::from_bytes(stream(order)).unwrap();
+            assert!(sniff(&input));
+            let options = ReadOptions { grain: Grain::Functions, times: Times::Keep };
+            let profile = read(input, &options).unwrap();
+            assert_eq!((profile.samples, profile.info.duration), (2, Some(40)));
+            let metric = &profile.metrics[0];
+            assert_eq!((metric.name.as_str(), metric.period), ("cpu", Some(250_000)));
+            assert_eq!(profile.self_values(perfblame_cct::MetricId::new(0)), [500_000]);
+            let thread = profile.threads[0];
+            assert_eq!(profile.symbols.text(thread.name), "worker");
+            assert_eq!((thread.pid, thread.tid), (Some(7), Some(8)));
+            let times: Vec<_> = profile.timeline.unwrap().samples.iter().map(|s| s.time).collect();
+            assert_eq!(times, [50, 90]);
+            assert_eq!(profile.warnings, []);
+        }
+    }
+
+    #[test]
+    fn a_file_without_its_header_says_so() {
+        let bytes = [&b"PERFILE2"[..], &104u64.to_le_bytes(), &[0; 40]].concat();
+        let error = read(Input::from_bytes(bytes).unwrap(), &ReadOptions::default()).unwrap_err();
+        assert_eq!(error.to_string(), "at byte 0: a record needs 104 bytes, 56 left");
+    }
 }

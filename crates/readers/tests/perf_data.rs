@@ -1,5 +1,7 @@
 //! Real recordings: every one of the corpus with the totals that other tools count in it.
 
+#![expect(clippy::unwrap_used, reason = "a test may fail")]
+
 use std::collections::BTreeMap;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -44,7 +46,8 @@ const SAMPLES: &[(&str, u64)] = &[
 
 fn read_with(path: &Path, grain: Grain, times: Times) -> Profile {
     let input = Input::open(path).unwrap();
-    read(input, &ReadOptions { grain, times }).unwrap_or_else(|error| panic!("{path:?}: {error}"))
+    read(input, &ReadOptions { grain, times })
+        .unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
 fn own_samples() -> Vec<PathBuf> {
@@ -136,7 +139,7 @@ fn tracepoints_have_the_stacks_that_perf_prints() {
         // `kworker/u128:1 31619/31619 [000]`
         let (before, _) = head.split_once(" [0").unwrap();
         let tid = before.trim_end().rsplit('/').next().unwrap();
-        let stack: Vec<_> = lines.map(str::trim).map(|address| known(address)).collect();
+        let stack: Vec<_> = lines.map(str::trim).map(known).collect();
         let stack = without_strays(&stack);
         let key = format!("{} {tid} {stack}", event.trim_end_matches(':'));
         *theirs.entry(key).or_default() += 1;
@@ -208,7 +211,7 @@ fn fields_of_tracepoints_say_who_was_switched_to() {
 fn a_walked_stack_has_functions_inlines_and_lines() {
     let path = samples().join("perf-data/tower.perf.data.gz");
     let profile = read_with(&path, Grain::Functions, Times::Drop);
-    expect![[r#"
+    expect![[r"
         _start 20000000 0
           main_loop 20000000 0
             tower 20000000 0
@@ -223,7 +226,7 @@ fn a_walked_stack_has_functions_inlines_and_lines() {
                   tower 4000000 0
                     leaf 4000000 1000000
                       mix 3000000 3000000
-    "#]]
+    "]]
     .assert_eq(&draw(&profile));
     let info = &profile.info;
     assert_eq!(profile.samples, 20);
@@ -240,17 +243,17 @@ fn a_walked_stack_has_functions_inlines_and_lines() {
         .map(|(id, function)| {
             let file = function.file.map_or("", |file| profile.symbols.text(file));
             let file = file.rsplit('/').next().unwrap();
-            let line = function.line.map_or(0, |line| line.get());
+            let line = function.line.map_or(0, std::num::NonZero::get);
             format!("{} {file}:{line}", profile.symbols.name(id))
         })
         .collect();
     functions.sort();
-    expect![[r#"
+    expect![[r"
         _start tower.c:23
         leaf tower.c:7
         main_loop tower.c:15
         mix tower.c:3
-        tower tower.c:11"#]]
+        tower tower.c:11"]]
     .assert_eq(&functions.join("\n"));
 }
 
@@ -267,7 +270,7 @@ fn damaged_recordings_are_read_as_far_as_they_go() {
             let input = Input::from_bytes(damaged(&bytes, seed));
             let _ = input.and_then(|input| read(input, &ReadOptions::default()));
             let took = started.elapsed();
-            assert!(took.as_secs() < 20, "{path:?} with seed {seed} took {took:?}");
+            assert!(took.as_secs() < 20, "{} with seed {seed} took {took:?}", path.display());
         }
     }
 }

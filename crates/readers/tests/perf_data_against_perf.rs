@@ -10,6 +10,8 @@
 //!
 //! Where perf is not installed or may not record, the tests say so in one line and end.
 
+#![expect(clippy::unwrap_used, reason = "a test may fail")]
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -125,7 +125,6 @@ pub fn read_file_header(
         let message = "the header has no description of the recorded events";
         return Err(ReadError::malformed(24, message).help("the header is damaged; record again"));
     }
-    recording.index_events();
     // A recorder that is killed leaves the size zero: then the records go on to the end.
     let size = (data.1 != 0).then_some(data.1);
     if let Some(size) = size
@@ -164,7 +163,7 @@ fn read_attrs(
             recording.damaged += 1;
             Vec::new()
         });
-        recording.events.push(Event { attr, ids: numbers(&ids, order), name: None });
+        recording.add_event(Event { attr, ids: numbers(&ids, order), name: None });
     }
     Ok(())
 }
@@ -318,11 +317,12 @@ impl Recording {
             if let Some(event) = known.and_then(|known| self.events.get_mut(known)) {
                 event.name = Some(name);
                 if event.ids.is_empty() {
+                    self.event_of_id.extend(ids.iter().map(|id| (*id, known.unwrap_or(0))));
                     event.ids = ids;
                 }
-            } else if self.events.len() < MOST_EVENTS {
+            } else {
                 let (attr, _) = Attr::parse(attr, order)?;
-                self.events.push(Event { attr, ids, name: Some(name) });
+                self.add_event(Event { attr, ids, name: Some(name) });
             }
         }
         Some(())
@@ -359,14 +359,12 @@ impl Recording {
     fn take_attr(&mut self, body: &[u8], order: ByteOrder) -> Option<()> {
         let (attr, size) = Attr::parse(body, order)?;
         let ids = numbers(body.get(size..)?, order);
-        if self.events.len() < MOST_EVENTS {
-            self.events.push(Event { attr, ids, name: None });
-        }
+        self.add_event(Event { attr, ids, name: None });
         Some(())
     }
 
     /// Takes a record of perf's own, with which a stream says what a file says in its header. Returns true when there
-    /// is news of the machine or the events.
+    /// may be news of the machine.
     pub fn take_record(&mut self, record: Record<'_>, order: ByteOrder) -> bool {
         let mut fields = Bytes::new(record.body, order);
         let fine = match record.kind {
@@ -388,8 +386,7 @@ impl Recording {
         if fine.is_none() {
             self.damaged += 1;
         }
-        self.index_events();
-        true
+        record.kind == kind::HEADER_FEATURE
     }
 
     /// Takes the name of an event that comes after its attributes.
@@ -404,10 +401,11 @@ impl Recording {
         Some(())
     }
 
-    fn index_events(&mut self) {
-        self.event_of_id.clear();
-        for (row, event) in self.events.iter().enumerate() {
+    fn add_event(&mut self, event: Event) {
+        let row = self.events.len();
+        if row < MOST_EVENTS {
             self.event_of_id.extend(event.ids.iter().map(|id| (*id, row)));
+            self.events.push(event);
         }
     }
 

@@ -1,6 +1,8 @@
 //! Processes as the records tell of them: what is mapped where, which threads run under which name.
 
+use std::collections::BTreeMap;
 use std::path::Path;
+use std::rc::Rc;
 
 use hashbrown::HashMap;
 use perfblame_cct::ThreadId;
@@ -35,7 +37,8 @@ impl Mapping {
 #[derive(Default)]
 pub struct Process {
     pub pid: u32,
-    mappings: Vec<Mapping>,
+    /// By start, without overlaps; shared with the process it was forked from until one of them changes.
+    mappings: Rc<BTreeMap<u64, Mapping>>,
     /// The mapping of the last address looked up; the next is often near.
     last: Option<Mapping>,
     /// Frames of the addresses seen since the mappings last changed, where no file has them.
@@ -67,25 +70,26 @@ impl Process {
         if new.end <= new.start {
             return;
         }
-        let first = self.mappings.partition_point(|old| old.end <= new.start);
-        let last = self.mappings.partition_point(|old| old.start < new.end).max(first);
-        let mut pieces = Vec::with_capacity(3);
-        let covered = self.mappings.get(first..last).unwrap_or_default();
-        if let Some(before) = covered.first().filter(|old| old.start < new.start) {
-            pieces.push(Mapping { end: new.start, ..*before });
+        let mappings = Rc::make_mut(&mut self.mappings);
+        let before = mappings.range(..new.start).next_back().map(|(_, before)| *before);
+        let covered = mappings.range(new.start..new.end).map(|(start, _)| *start);
+        let covered: Vec<u64> = covered.collect();
+        let removed = covered.iter().filter_map(|start| mappings.remove(start)).last();
+        if let Some(before) = before.filter(|before| before.end > new.start) {
+            mappings.insert(before.start, Mapping { end: new.start, ..before });
         }
-        pieces.push(new);
-        if let Some(after) = covered.last().filter(|old| old.end > new.end) {
+        // What goes on behind the new mapping.
+        if let Some(after) = removed.or(before).filter(|after| after.end > new.end) {
             let offset = after.offset.wrapping_add(new.end - after.start);
-            pieces.push(Mapping { start: new.end, offset, ..*after });
+            mappings.insert(new.end, Mapping { start: new.end, offset, ..after });
         }
-        self.mappings.splice(first..last, pieces);
+        mappings.insert(new.start, new);
         self.forget();
     }
 
     /// Another program takes the process over.
     pub fn exec(&mut self) {
-        self.mappings.clear();
+        self.mappings = Rc::default();
         self.jit = JitState::default();
         self.forget();
     }
@@ -97,7 +101,7 @@ impl Process {
 
     /// The end of the last mapping.
     pub fn end_of_code(&self) -> u64 {
-        self.mappings.last().map_or(0, |mapping| mapping.end)
+        self.mappings.last_key_value().map_or(0, |(_, mapping)| mapping.end)
     }
 
     /// The mapping that holds an address.
@@ -105,16 +109,14 @@ impl Process {
         if let Some(last) = self.last.filter(|last| (last.start..last.end).contains(&address)) {
             return Some(last);
         }
-        let after = self.mappings.partition_point(|mapping| mapping.start <= address);
-        let mapping = self.mappings.get(after.checked_sub(1)?)?;
+        let (_, mapping) = self.mappings.range(..=address).next_back()?;
         self.last = (address < mapping.end).then_some(*mapping);
         self.last
     }
 
     /// Remembers where the file of a mapping is linked.
     pub fn learn_shift(&mut self, start: u64, shift: u64) {
-        let found = self.mappings.binary_search_by_key(&start, |mapping| mapping.start);
-        if let Some(mapping) = found.ok().and_then(|row| self.mappings.get_mut(row)) {
+        if let Some(mapping) = Rc::make_mut(&mut self.mappings).get_mut(&start) {
             mapping.shift = Some(shift);
         }
         self.last = None;
@@ -122,7 +124,11 @@ impl Process {
 
     /// Reads a log of code made at run time that the process has announced by mapping it.
     pub fn add_jit_dump(&mut self, path: &str) {
-        if let Some(dump) = std::fs::read(Path::new(path)).ok().and_then(JitDump::parse) {
+        /// A process has one; a few more are one per runtime in it.
+        const MOST: usize = 8;
+        if self.jit.dumps.len() < MOST
+            && let Some(dump) = std::fs::read(Path::new(path)).ok().and_then(JitDump::parse)
+        {
             self.jit.dumps.push(dump);
         }
     }
@@ -133,8 +139,8 @@ impl Process {
 pub struct ThreadState {
     pub pid: u32,
     pub name: Option<String>,
-    /// The row it has under this name.
-    pub row: Option<ThreadId>,
+    /// The row it has under this name, and which name of its process that row has.
+    pub row: Option<(ThreadId, u32)>,
 }
 
 #[cfg(test)]
@@ -152,7 +158,7 @@ mod tests {
         process.map(mapping(160, 170, 5));
         process.map(mapping(5, 5, 6));
         let rows: Vec<_> =
-            process.mappings.iter().map(|m| (m.start, m.end, m.offset, m.module.0)).collect();
+            process.mappings.values().map(|m| (m.start, m.end, m.offset, m.module.0)).collect();
         assert_eq!(
             rows,
             [

@@ -3,6 +3,10 @@
 //! Each processor writes its own buffer, and perf empties them in rounds: what a round brings can only be older than
 //! what the round *before* the last brought. So two rounds are held, and never more than a bound.
 
+use std::ops::Range;
+use std::rc::Rc;
+
+use super::chunks::Chunk;
 use super::stream::Record;
 
 /// What is held at most; beyond it the older half is let go, in order as far as known.
@@ -11,32 +15,49 @@ const LARGEST: usize = 256 << 20;
 /// Records waiting for their turn.
 #[derive(Debug, Default)]
 pub struct Rounds {
-    bytes: Vec<u8>,
-    spare: Vec<u8>,
     waiting: Vec<Waiting>,
+    /// Bytes of the records that wait.
+    held: usize,
     latest: u64,
     /// The latest time of the round before.
     safe: u64,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 struct Waiting {
     time: u64,
     kind: u32,
     misc: u16,
-    start: usize,
-    end: usize,
+    body: Body,
+}
+
+/// Where the bytes of a waiting record are.
+#[derive(Debug)]
+enum Body {
+    Shared(Rc<Chunk>, Range<usize>),
+    Own(Box<[u8]>),
+}
+
+impl Body {
+    fn bytes(&self) -> &[u8] {
+        match self {
+            Self::Shared(chunk, range) => chunk.bytes().get(range.clone()).unwrap_or_default(),
+            Self::Own(bytes) => bytes,
+        }
+    }
 }
 
 impl Rounds {
     /// Holds a record; true when there are too many and [`Rounds::overflow`] is due.
     pub fn push(&mut self, time: u64, record: Record<'_>) -> bool {
-        let start = self.bytes.len();
-        self.bytes.extend_from_slice(record.body);
-        let end = self.bytes.len();
-        self.waiting.push(Waiting { time, kind: record.kind, misc: record.misc, start, end });
+        let body = match record.held {
+            Some((chunk, at)) => Body::Shared(chunk.clone(), at..at + record.body.len()),
+            None => Body::Own(record.body.into()),
+        };
+        self.held += record.body.len();
+        self.waiting.push(Waiting { time, kind: record.kind, misc: record.misc, body });
         self.latest = self.latest.max(time);
-        end > LARGEST
+        self.held > LARGEST
     }
 
     /// A round has ended: what nothing to come can precede is handed out.
@@ -63,18 +84,11 @@ impl Rounds {
         // Records of one time keep the order of the file.
         self.waiting.sort_by_key(|waiting| waiting.time);
         let due = self.waiting.partition_point(|waiting| waiting.time <= limit);
-        for Waiting { time, kind, misc, start, end } in self.waiting.drain(..due) {
-            let body = self.bytes.get(start..end).unwrap_or_default();
-            take(time, Record { kind, misc, body, payload: &[] });
+        for Waiting { time, kind, misc, body } in self.waiting.drain(..due) {
+            let body = body.bytes();
+            self.held -= body.len().min(self.held);
+            take(time, Record::new(kind, misc, body));
         }
-        self.spare.clear();
-        for waiting in &mut self.waiting {
-            let start = self.spare.len();
-            let body = self.bytes.get(waiting.start..waiting.end).unwrap_or_default();
-            self.spare.extend_from_slice(body);
-            (waiting.start, waiting.end) = (start, self.spare.len());
-        }
-        std::mem::swap(&mut self.bytes, &mut self.spare);
     }
 }
 
@@ -86,7 +100,7 @@ mod tests {
     fn a_round_may_overlap_the_one_before_it() {
         let mut rounds = Rounds::default();
         let mut out = Vec::new();
-        let record = |kind| Record { kind, misc: 0, body: &[], payload: &[] };
+        let record = |kind| Record::new(kind, 0, &[]);
         for (round, times) in [[10, 30, 20], [25, 50, 40], [45, 70, 60]].iter().enumerate() {
             for time in times {
                 assert!(!rounds.push(*time, record(round as u32)));
@@ -105,7 +119,7 @@ mod tests {
         let mut out = Vec::new();
         for time in [5u8, 3, 9, 1, 7] {
             let body = [time; 3];
-            rounds.push(time.into(), Record { kind: 0, misc: 0, body: &body, payload: &[] });
+            rounds.push(time.into(), Record::new(0, 0, &body));
         }
         rounds.overflow(|_, record| out.push(record.body[2]));
         assert_eq!(out, [1, 3, 5]);

@@ -45,6 +45,8 @@ pub struct Core {
     pub(super) processes: HashMap<u32, Process>,
     pub(super) kernel: Process,
     threads: HashMap<u32, ThreadState>,
+    /// How often each process has got a name.
+    renamed: HashMap<u32, u32>,
     /// By event; none for those that exist for their other records.
     metrics: Vec<Option<EventMetric>>,
     samples: Option<MetricId>,
@@ -78,6 +80,7 @@ impl Session {
             processes: HashMap::new(),
             kernel: Process::new(KERNEL_PID),
             threads: HashMap::new(),
+            renamed: HashMap::new(),
             metrics: Vec::new(),
             samples: None,
             last_values: HashMap::new(),
@@ -104,7 +107,7 @@ impl Session {
                 let packed = fields.u64().and_then(|size| fields.take_u64(size));
                 match packed {
                     Some(packed) => {
-                        unpacker.unpack(packed, |record| take_plain(rounds, core, record))
+                        unpacker.unpack(packed, |record| take_plain(rounds, core, record));
                     }
                     None => core.damaged(),
                 }
@@ -262,7 +265,8 @@ impl Core {
     fn mmap(&mut self, record: Record<'_>, mut fields: Bytes<'_>) -> Option<()> {
         let (pid, _tid) = (fields.u32()?, fields.u32()?);
         let (start, length, offset) = (fields.u64()?, fields.u64()?, fields.u64()?);
-        let name = self.file_name(fields);
+        // Behind the name is when the record was written.
+        let name = until_zero(fields.rest());
         if record.misc & MISC_MMAP_DATA == 0 {
             self.map(record, pid, (start, length, offset), name, None);
         }
@@ -276,7 +280,8 @@ impl Core {
         let identity = fields.take(24)?;
         let protection = fields.u32()?;
         fields.u32()?;
-        let name = self.file_name(fields);
+        // Behind the name is when the record was written.
+        let name = until_zero(fields.rest());
         let build_id = if record.misc & MISC_MMAP_BUILD_ID != 0 {
             let size = usize::from(*identity.first()?).min(20);
             identity.get(4..4 + size)
@@ -289,11 +294,6 @@ impl Core {
             self.map(record, pid, (start, length, offset), name, build_id);
         }
         Some(())
-    }
-
-    /// The name at the front; the end of the record says when it was written.
-    fn file_name<'a>(&self, fields: Bytes<'a>) -> &'a [u8] {
-        until_zero(fields.rest())
     }
 
     fn map(
@@ -345,10 +345,8 @@ impl Core {
         }
         self.threads.insert(tid, ThreadState { pid, name: Some(name), row: None });
         if pid == tid {
-            // The other threads' process has another name from now on. A number makes the order plain.
-            for thread in self.threads.values_mut().filter(|thread| thread.pid == pid) {
-                thread.row = None;
-            }
+            // The other threads belong to a process of another name from now on.
+            *self.renamed.entry(pid).or_default() += 1;
         }
         Some(())
     }
@@ -467,7 +465,8 @@ impl Core {
         if state.pid != pid {
             *state = ThreadState { pid, ..ThreadState::default() };
         }
-        if let Some(row) = state.row {
+        let named = self.renamed.get(&pid).copied().unwrap_or(0);
+        if let Some((row, _)) = state.row.filter(|row| row.1 == named) {
             return row;
         }
         let idle = (pid == 0 && tid == 0).then_some("swapper");
@@ -483,7 +482,7 @@ impl Core {
             group: None,
         });
         if let Some(state) = self.threads.get_mut(&tid) {
-            state.row = Some(row);
+            state.row = Some((row, named));
         }
         row
     }

@@ -94,12 +94,11 @@ impl Core {
             ending = self.walk(sample, attr, time);
         }
         if self.stack.is_empty() {
-            match sample.ip {
-                Some(ip) => self.push_frames(mode, sample.pid, Address::executing(ip), time),
-                None => {
-                    let unknown = self.frames.unknown(&mut self.builder);
-                    self.stack.extend_from_slice(self.frames.frames(unknown));
-                }
+            if let Some(ip) = sample.ip {
+                self.push_frames(mode, sample.pid, Address::executing(ip), time);
+            } else {
+                let unknown = self.frames.unknown(&mut self.builder);
+                self.stack.extend_from_slice(self.frames.frames(unknown));
             }
         }
         ending

@@ -1,12 +1,14 @@
 //! Records one after the other, from a file's data section, a pipe or an unpacked stretch.
 //!
-//! A record states its size in 16 bits, so a window of a megabyte always holds a whole one. Where a size makes no sense
+//! A record states its size in 16 bits, so a piece of a megabyte always holds a whole one. Where a size makes no sense
 //! the walk goes on at the next place that looks like two records in a row.
 
 use std::io::Read;
+use std::rc::Rc;
 
 use zstd::stream::raw::{Decoder, InBuffer, Operation as _, OutBuffer};
 
+use super::chunks::{Chunk, Chunks, HEADROOM};
 use crate::native::{ByteOrder, Bytes};
 
 /// Kinds of records, `PERF_RECORD_*`; those from 64 on are written by perf itself.
@@ -36,7 +38,6 @@ pub mod kind {
 }
 
 const HEADER: usize = 8;
-const WINDOW: usize = 1 << 20;
 
 /// Tracing data that a pipe carries beside its record.
 const LARGEST_PAYLOAD: u64 = 256 << 20;
@@ -50,6 +51,15 @@ pub struct Record<'a> {
     pub body: &'a [u8],
     /// What follows the record itself, for the few kinds that have that.
     pub payload: &'a [u8],
+    /// The piece of the input that `body` is in, and where; none when it was unpacked.
+    pub held: Option<(&'a Rc<Chunk>, usize)>,
+}
+
+impl<'a> Record<'a> {
+    /// A record whose bytes are nowhere else.
+    pub fn new(kind: u32, misc: u16, body: &'a [u8]) -> Self {
+        Self { kind, misc, body, payload: &[], held: None }
+    }
 }
 
 /// What went wrong on the way.
@@ -86,29 +96,29 @@ fn is_plausible(header: Header) -> bool {
 }
 
 /// Records of an input.
-pub struct Records<R> {
-    input: R,
+pub struct Records {
+    chunks: Chunks,
     order: ByteOrder,
-    window: Vec<u8>,
+    chunk: Option<Rc<Chunk>>,
     start: usize,
     end: usize,
-    /// Bytes of the input before the window.
-    offset: u64,
+    /// Offset in the file of the chunk's first byte; less than nothing for the headroom of the first.
+    offset: i64,
     ended: bool,
     payload: Vec<u8>,
     pub damage: Damage,
 }
 
-impl<R: Read> Records<R> {
+impl Records {
     /// Walks `input`, whose first byte is at `offset` of the file.
-    pub fn new(input: R, order: ByteOrder, offset: u64) -> Self {
+    pub fn new(input: impl Read + Send + 'static, order: ByteOrder, offset: u64) -> Self {
         Self {
-            input,
+            chunks: Chunks::new(input),
             order,
-            window: vec![0; WINDOW],
+            chunk: None,
             start: 0,
             end: 0,
-            offset,
+            offset: i64::try_from(offset).unwrap_or(i64::MAX),
             ended: false,
             payload: Vec::new(),
             damage: Damage::default(),
@@ -135,68 +145,71 @@ impl<R: Read> Records<R> {
                 self.start = self.end;
                 return None;
             }
-            let body = self.start + HEADER..self.start + header.size;
-            self.start += header.size;
-            let extra = match header.kind {
-                kind::HEADER_TRACING_DATA => self.window.get(body.clone()).and_then(|body| {
-                    let size = Bytes::new(body, self.order).u32()?;
-                    Some(u64::from(size).next_multiple_of(8))
-                }),
-                kind::AUXTRACE => self
-                    .window
-                    .get(body.clone())
-                    .and_then(|body| Bytes::new(body, self.order).u64()),
+            let Header { kind, misc, size } = header;
+            let body_at = self.start + HEADER;
+            let body_size = size - HEADER;
+            self.start += size;
+            let body = self.bytes().get(body_at..body_at + body_size)?;
+            let mut fields = Bytes::new(body, self.order);
+            let extra = match kind {
+                kind::HEADER_TRACING_DATA => {
+                    fields.u32().map(|size| u64::from(size).next_multiple_of(8))
+                }
+                kind::AUXTRACE => fields.u64(),
                 _ => None,
             };
-            self.payload.clear();
             if let Some(extra) = extra {
-                let kept = self.window.get(body).unwrap_or_default().to_vec();
-                self.take_payload(extra, header.kind == kind::HEADER_TRACING_DATA);
-                // The window has moved on: what the record itself said goes in front.
-                let said = kept.len();
-                self.payload.splice(0..0, kept);
-                let (body, payload) = self.payload.split_at_checked(said)?;
-                return Some(Record { kind: header.kind, misc: header.misc, body, payload });
+                // The input moves on: what the record itself says is kept in front.
+                self.payload = body.to_vec();
+                self.take_payload(extra, kind == kind::HEADER_TRACING_DATA);
+                let (body, payload) = self.payload.split_at_checked(body_size)?;
+                return Some(Record { payload, ..Record::new(kind, misc, body) });
             }
-            let body = self.window.get(body)?;
-            return Some(Record { kind: header.kind, misc: header.misc, body, payload: &[] });
+            let chunk = self.chunk.as_ref()?;
+            let body = chunk.bytes().get(body_at..body_at + body_size)?;
+            return Some(Record { held: Some((chunk, body_at)), ..Record::new(kind, misc, body) });
         }
     }
 
-    fn header_at(&self, ahead: usize) -> Option<Header> {
-        header(self.window.get(self.start + ahead..self.end)?, self.order)
+    fn bytes(&self) -> &[u8] {
+        self.chunk.as_ref().map(|chunk| chunk.bytes()).unwrap_or_default()
     }
 
-    /// Makes at least `wanted` bytes available, if the input has them.
+    fn header_at(&self, ahead: usize) -> Option<Header> {
+        header(self.bytes().get(self.start + ahead..self.end)?, self.order)
+    }
+
+    /// Makes at least `wanted` bytes available, if the input has them; at most the headroom of a piece.
     fn fill(&mut self, wanted: usize) {
         if self.end - self.start >= wanted || self.ended {
             return;
         }
-        self.window.copy_within(self.start..self.end, 0);
-        self.offset += self.start as u64;
-        self.end -= self.start;
-        self.start = 0;
-        while self.end < wanted && !self.ended {
-            let Some(free) = self.window.get_mut(self.end..) else { return };
-            match self.input.read(free) {
-                Ok(0) => self.ended = true,
-                Ok(read) => self.end += read.min(free.len()),
-                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
-                // A packed file that is cut off: what came before it counts.
-                Err(_) => {
-                    self.ended = true;
-                    self.damage.cut = true;
-                }
+        let before = self.bytes().get(self.start..self.end).unwrap_or_default();
+        let before = before.get(..before.len().min(HEADROOM)).unwrap_or_default().to_vec();
+        match self.chunks.next(&before) {
+            Ok(Some((chunk, start))) => {
+                // The first piece starts the file, the others go on where the one before ended.
+                self.offset += self.end as i64 - HEADROOM as i64;
+                self.start = start;
+                self.end = chunk.bytes().len();
+                self.chunk = Some(chunk);
+            }
+            Ok(None) => self.ended = true,
+            // A packed file that is cut off: what came before it counts.
+            Err(_) => {
+                self.ended = true;
+                self.damage.cut = true;
             }
         }
     }
 
     fn resynchronise(&mut self) {
         self.damage.gaps += 1;
-        self.damage.first_gap.get_or_insert(self.offset + self.start as u64);
+        let at = self.offset.saturating_add(self.start as i64);
+        self.damage.first_gap.get_or_insert(at.unsigned_abs());
         loop {
             // Two records of the largest size fit in what is looked at.
-            self.fill(2 << 16);
+            self.fill(HEADROOM);
             if self.end - self.start <= HEADER {
                 self.damage.skipped += (self.end - self.start) as u64;
                 self.start = self.end;
@@ -225,8 +238,9 @@ impl<R: Read> Records<R> {
                 return;
             }
             if keep && self.payload.len() as u64 + there as u64 <= LARGEST_PAYLOAD {
-                let bytes = self.window.get(self.start..self.start + there).unwrap_or_default();
-                self.payload.extend_from_slice(bytes);
+                let Self { chunk, payload, start, .. } = self;
+                let bytes = chunk.as_ref().and_then(|c| c.bytes().get(*start..*start + there));
+                payload.extend_from_slice(bytes.unwrap_or_default());
             }
             self.start += there;
             left -= there as u64;
@@ -251,9 +265,9 @@ impl Unpacker {
 
     /// Unpacks the body of one record and hands out the whole records that come to light.
     pub fn unpack(&mut self, packed: &[u8], mut take: impl FnMut(Record<'_>)) {
-        let mut decoder = match self.decoder.take().map_or_else(Decoder::new, Ok) {
-            Ok(decoder) => decoder,
-            Err(_) => return self.damaged += 1,
+        let Ok(mut decoder) = self.decoder.take().map_or_else(Decoder::new, Ok) else {
+            self.damaged += 1;
+            return;
         };
         let mut input = InBuffer::around(packed);
         let mut piece = vec![0; 128 << 10];
@@ -289,7 +303,7 @@ impl Unpacker {
                 break;
             }
             let Some(body) = bytes.get(HEADER..size) else { break };
-            take(Record { kind, misc, body, payload: &[] });
+            take(Record::new(kind, misc, body));
             at += size;
         }
         self.pending.drain(..at);
@@ -314,7 +328,8 @@ mod tests {
     }
 
     fn kinds(bytes: &[u8]) -> (Vec<u32>, Damage) {
-        let mut records = Records::new(bytes, ByteOrder::Little, 0);
+        let input = std::io::Cursor::new(bytes.to_vec());
+        let mut records = Records::new(input, ByteOrder::Little, 0);
         let mut kinds = Vec::new();
         while let Some(record) = records.next() {
             kinds.push(record.kind);
@@ -345,7 +360,7 @@ mod tests {
     fn what_follows_a_record_is_no_record() {
         let tracing = record(kind::HEADER_TRACING_DATA, &[5, 0, 0, 0, 0, 0, 0, 0]);
         let bytes = [tracing, b"hello\0\0\0".to_vec(), record(9, &[])].concat();
-        let mut records = Records::new(bytes.as_slice(), ByteOrder::Little, 0);
+        let mut records = Records::new(std::io::Cursor::new(bytes), ByteOrder::Little, 0);
         assert_eq!(records.next().unwrap().payload, b"hello\0\0\0");
         assert_eq!(records.next().unwrap().kind, 9);
         assert!(records.next().is_none());

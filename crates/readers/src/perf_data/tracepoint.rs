@@ -75,7 +75,7 @@ impl Format {
 }
 
 impl Field {
-    /// `field:char prev_comm[16];	offset:8;	size:16;	signed:0;`
+    /// `field:char prev_comm[16];  offset:8;  size:16;  signed:0;`
     fn parse(line: &str) -> Option<Self> {
         let mut field = Self::default();
         for piece in line.split(';') {
@@ -220,7 +220,7 @@ mod tests {
         raw[4..8].copy_from_slice(&(-2i32).to_le_bytes());
         raw[8..13].copy_from_slice(b"bash\0");
         raw[24..32].copy_from_slice(&(-1i64).to_le_bytes());
-        raw[32..36].copy_from_slice(&(44u32 | 5 << 16).to_le_bytes());
+        raw[32..36].copy_from_slice(&(0x2c_u32 | 5 << 16).to_le_bytes());
         raw.extend(b"next\0");
         raw
     }
