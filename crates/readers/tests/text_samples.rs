@@ -1,4 +1,5 @@
 //! The text formats on the samples inside the project: what they hold, and what is left of them when damaged.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -62,7 +63,7 @@ fn samples_hold_what_they_should() {
         }
         out.push('\n');
     }
-    expect![[r#"
+    expect![[r"
         bpftrace made.txt: samples 7; 7 samples, 6 nodes, 0 threads
         dtrace made.txt: samples 5; 5 samples, 4 nodes, 0 threads
         folded made.txt: samples 10.5; 11 samples, 8 nodes, 1 threads; 1 × damaged-lines
@@ -83,7 +84,7 @@ fn samples_hold_what_they_should() {
         vtune made.csv: cpu 36000000; 0 samples, 4 nodes, 0 threads
         xctrace made.xml: cpu 3000000 samples 3; 3 samples, 2 nodes, 1 threads
         xperf made.csv: cpu 2000000 samples 2; 2 samples, 3 nodes, 1 threads
-    "#]].assert_eq(&out);
+    "]].assert_eq(&out);
 }
 
 #[test]
