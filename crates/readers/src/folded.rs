@@ -45,7 +45,7 @@ pub fn sniff(input: &Input) -> bool {
         }
         let indented = line.starts_with(b" ") || line.starts_with(b"\t");
         match split(line) {
-            Some((stack, _)) if memchr::memchr(b';', stack).is_some() && !is_code(stack) => {
+            Some((stack, _)) if is_joined(stack) && !is_code(stack) => {
                 joined += 1;
             }
             Some((stack, _)) if !indented && is_plain(stack) => single += 1,
@@ -53,6 +53,11 @@ pub fn sniff(input: &Input) -> bool {
         }
     }
     if joined > 0 { joined + single >= bad } else { single > 0 && bad == 0 }
+}
+
+/// True for frames joined by `;`. A blank follows the one in `[T; 4]` and those of prose and programs.
+fn is_joined(stack: &[u8]) -> bool {
+    memchr::memchr_iter(b';', stack).any(|at| stack.get(at + 1).is_some_and(|next| *next != b' '))
 }
 
 /// True for lines of programs and of JSON, which have semicolons and numbers too.
@@ -330,5 +335,87 @@ impl Reader {
     fn finish(mut self) -> Profile {
         self.counts.finish(&mut self.builder);
         self.builder.finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use perfblame_cct::MetricId;
+    use perfblame_fixtures::draw;
+
+    fn profile(text: &str) -> Profile {
+        let input = Input::from_bytes(text.as_bytes().to_vec()).unwrap();
+        assert!(sniff(&input), "not recognised: {text}");
+        read(input, &ReadOptions::default()).unwrap()
+    }
+
+    #[test]
+    fn lines_that_begin_alike_share_their_contexts() {
+        let profile = profile("a;b;c 1\na;b 2\na;bc 3\na;b;c;d 4\na 5\nb;a 6\na;b;c 7\n");
+        assert_eq!(
+            draw(&profile),
+            "a 22 5\n  b 14 2\n    c 12 8\n      d 4 4\n  bc 3 3\nb 6 0\n  a 6 6\n"
+        );
+        assert_eq!(profile.samples, 28);
+    }
+
+    #[test]
+    fn a_fraction_scales_what_came_before_it() {
+        let profile = profile("a;b 1\na;c 2.25\na;b 0.5\n");
+        let metric = &profile.metrics[0];
+        assert_eq!(metric.decimals, 2);
+        assert_eq!(draw(&profile), "a 375 0\n  b 150 150\n  c 225 225\n");
+        assert!((metric.shown(profile.cells.total(MetricId::new(0))) - 3.75).abs() < 1e-9);
+        assert_eq!(profile.samples, 4);
+    }
+
+    #[test]
+    fn two_counts_are_before_and_after() {
+        let profile = profile("a;b 1 2\na;c 3 0\n");
+        let totals: Vec<_> = (profile.metrics())
+            .map(|(id, metric)| (metric.name.as_str(), profile.cells.total(id)))
+            .collect();
+        assert_eq!(totals, [("before", 4), ("after", 2)]);
+    }
+
+    #[test]
+    fn threads_in_front_are_threads() {
+        let profile = profile("[main tid=7];a 1\n[pool-1 tid=9];a 2\n[unknown];a 3\n");
+        let names: Vec<_> = (profile.threads.iter())
+            .map(|thread| (profile.symbols.text(thread.name), thread.tid))
+            .collect();
+        assert_eq!(names, [("main", Some(7)), ("pool-1", Some(9))]);
+        assert_eq!(draw(&profile), "[unknown] 3 0\n  a 3 3\na 3 3\n");
+    }
+
+    #[test]
+    fn bad_lines_cost_themselves() {
+        let profile = profile("a;b 1\r\nnothing\r\n\r\n# note 3\r\na;b x\r\na;c 2\r\n");
+        assert_eq!(draw(&profile), "a 3 0\n  b 1 1\n  c 2 2\n");
+        assert_eq!(profile.warnings[0].count, 2);
+        assert_eq!(
+            profile.warnings[0].message,
+            "lines without a count were left out, first: nothing"
+        );
+    }
+
+    #[test]
+    fn one_line_is_a_file_and_other_text_is_not() {
+        for text in ["main 12", "a;b;c 1\n", "std::vec<int, x>::push 3\n"] {
+            assert!(sniff(&Input::from_bytes(text.as_bytes().to_vec()).unwrap()), "{text}");
+        }
+        for text in [
+            "hello world\n",
+            "{\"a\": 1,\n \"b\": 2\n}\n",
+            "int x = 1; // 12\nint y = \"a\"; return 3\n",
+            "total time  =        0.02\n",
+            "events: Ir\nfn=(1) main\n16 400\n+3 400\n",
+            "@[\n    f\n]: 5\n",
+            "1 2\n3 4\n",
+            "\0\0a;b 1\n",
+        ] {
+            assert!(!sniff(&Input::from_bytes(text.as_bytes().to_vec()).unwrap()), "{text}");
+        }
     }
 }

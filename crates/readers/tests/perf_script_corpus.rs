@@ -1,4 +1,5 @@
 //! Every `perf script` text of the corpus against the folded output of stackcollapse-perf and inferno.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod stackcollapse;
 
@@ -11,15 +12,28 @@ use perfblame_fixtures::{corpus, corpus_files};
 use perfblame_readers::{Input, ReadOptions, detect, read};
 use stackcollapse::{Folded, Options, fold, parse};
 
-/// Where we differ from the expected file on purpose, and why. `{}` stands for the file's name without suffix.
+/// Deliberate difference: these texts do not end in an empty line; theirs drops the last sample, we keep it. The other
+/// differences are the arms of [`our_names`] and [`our_name`].
 const LAST_SAMPLE: &[&str] = &[
-    // These texts do not end in an empty line; theirs drops the last sample, we keep it.
     "perf-dd-stacks-01",
     "perf-iperf-stacks-pidtid-01",
     "perf-java-stacks-01",
     "perf-mirageos-stacks-01",
     "perf-numa-stacks-01",
     "perf-vertx-stacks-01",
+];
+
+/// Texts that print the period of each sample.
+const PRINTS_PERIODS: &[&str] = &[
+    "perf-dd-stacks-01",
+    "perf-java-faults-01",
+    "perf-rust-Yamakaky-dcpu",
+    "inferno-cpp-stacks-std-function",
+    "inferno-go-stacks",
+    "inferno-java-inline",
+    "inferno-single-event",
+    "inferno-sourcepawn-jitdump",
+    "inferno-versioned-vmlinux",
 ];
 
 /// Samples, i.e. lines that begin one, as the corpus' manifest counts them.
@@ -166,20 +180,11 @@ fn ours(profile: &Profile, stem: &str, options: Options) -> (Folded, i64) {
         // The comments give every sample a period of 100 million.
         let metric = profile.metric("instructions").unwrap();
         let mut folded = fold(profile, metric, options);
-        folded.values_mut().for_each(|value| *value /= 100_000_000);
+        for value in folded.values_mut() {
+            *value /= 100_000_000;
+        }
         return (folded, 1);
     }
-    const PRINTS_PERIODS: &[&str] = &[
-        "perf-dd-stacks-01",
-        "perf-java-faults-01",
-        "perf-rust-Yamakaky-dcpu",
-        "inferno-cpp-stacks-std-function",
-        "inferno-go-stacks",
-        "inferno-java-inline",
-        "inferno-single-event",
-        "inferno-sourcepawn-jitdump",
-        "inferno-versioned-vmlinux",
-    ];
     if PRINTS_PERIODS.contains(&stem) {
         assert_eq!(profile.metrics.len(), 2, "{stem}");
         let period = profile.metrics[0].period.unwrap_or(1);

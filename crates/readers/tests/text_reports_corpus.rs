@@ -1,4 +1,5 @@
 //! The text formats of many tools, each with a file or two in the corpus, against what other readers make of them.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod stackcollapse;
 

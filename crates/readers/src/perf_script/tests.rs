@@ -62,11 +62,11 @@ fn kernel_user_inlined_and_jit_frames() {
 \t          401000 main (/bin/app (deleted))
 
 ",
-        &expect![[r#"
+        &expect![[r"
             java 12/34: main@/bin/app Main.run@Main Main.step@Main(i) outer@/lib/libc.so.6 inner@/lib/libc.so.6(i) do_syscall_64@[kernel.kallsyms] [1000, 1]
             cpu ns 1000 of 1000
             samples count 1
-        "#]],
+        "]],
     );
 }
 
@@ -80,10 +80,10 @@ fn source_lines_below_frames() {
   app[401010]
 
 ",
-        &expect![[r#"
+        &expect![[r"
             app ?/1: main@/bin/app f@/bin/app:12 [1]
             samples count 1
-        "#]],
+        "]],
     );
 }
 
@@ -91,26 +91,26 @@ fn source_lines_below_frames() {
 fn fields_left_out() {
     check(
         "app 1 cycles:\n\t 40 f\n\napp 1 cycles:\n\t 40 f\n",
-        &expect![[r#"
+        &expect![[r"
         app ?/1: f [2]
         samples count 2
-    "#]],
+    "]],
     );
     check(
         "app 1.5: cycles:\n\t 40 f\n\n1.6: cycles:\n\t 41 g\n",
-        &expect![[r#"
+        &expect![[r"
         app ?/?: f [1]
         -: g [1]
         samples count 2
-    "#]],
+    "]],
     );
     check(
         "\t 4010 f (x)\n\t 4020 main (x)\n\n\t 4010 f (x)\n",
-        &expect![[r#"
+        &expect![[r"
         -: main@x f@x [1]
         -: f@x [1]
         samples count 2
-    "#]],
+    "]],
     );
 }
 
@@ -118,14 +118,14 @@ fn fields_left_out() {
 fn several_events_have_a_metric_each() {
     check(
         "a 1/1 1.0: cycles:\n\t 40 f (x)\n\na 1/2 1.1: instructions:\n\t 40 f (x)\n\na 1/1 1.2: sched:sched_switch: prev_comm=a prev_pid=1\n\t 40 f (x)\n",
-        &expect![[r#"
+        &expect![[r"
             a 1/1: f@x [2, 1, 0, 1]
             a 1/2: f@x [1, 0, 1, 0]
             samples count 3
             cycles samples 1
             instructions samples 1
             sched:sched_switch count 1
-        "#]],
+        "]],
     );
 }
 
@@ -133,13 +133,13 @@ fn several_events_have_a_metric_each() {
 fn samples_without_stack_keep_their_place() {
     check(
         "a 1/1 1.0: cycles:\n\na 1/1 1.1: cycles: 55d0c0 f+0x1 (x)\na 1/1 1.2: block:rq: 1,2 R (f) [a]\n",
-        &expect![[r#"
+        &expect![[r"
             a 1/1: [unknown] [2, 1, 1]
             a 1/1: f@x [1, 1, 0]
             samples count 3
             cycles samples 2
             block:rq count 1
-        "#]],
+        "]],
     );
 }
 
@@ -147,13 +147,13 @@ fn samples_without_stack_keep_their_place() {
 fn lost_samples_and_damaged_lines_are_counted() {
     check(
         "a 1/1 1.0: cycles:\n\t 40 f (x)\n\na 1/1 [000] 1.1: PERF_RECORD_LOST lost 12\n\nb 2/2 1.2: cycles:\n\t !!\n\n\t 40 f (x)\n",
-        &expect![[r#"
+        &expect![[r"
             a 1/1: f@x [1]
             b 2/2: f@x [1]
             samples count 2
             12 × lost-samples: the kernel lost samples: record at a lower rate or with larger buffers
             1 × damaged-lines: lines that are no part of a sample were left out, first: !!
-        "#]],
+        "]],
     );
 }
 

@@ -3,9 +3,10 @@
 //! They put the process in front of each stack, mark kernel and JIT frames by a suffix, and cut names to be drawn;
 //! our model keeps process, layer and whole name apart.
 
-#![allow(dead_code, reason = "each test uses a part of it")]
+#![allow(clippy::unwrap_used, dead_code, reason = "each test uses a part of it")]
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 
 use perfblame_cct::{FrameId, Layer, MetricId, Profile, ThreadId};
 
@@ -13,6 +14,7 @@ use perfblame_cct::{FrameId, Layer, MetricId, Profile, ThreadId};
 pub type Folded = BTreeMap<String, i64>;
 
 /// Their options.
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch on their command line")]
 #[derive(Clone, Copy, Default)]
 pub struct Options {
     pub pid: bool,
@@ -50,9 +52,9 @@ fn root(profile: &Profile, thread: Option<ThreadId>, options: Options) -> String
     let mut root = profile.symbols.text(thread.name).replace(' ', "_");
     let id = |id: Option<u64>| id.map_or("?".to_owned(), |id| id.to_string());
     if options.tid {
-        root += &format!("-{}/{}", id(thread.pid), id(thread.tid));
+        let _ = write!(root, "-{}/{}", id(thread.pid), id(thread.tid));
     } else if options.pid {
-        root += &format!("-{}", id(thread.pid));
+        let _ = write!(root, "-{}", id(thread.pid));
     }
     root
 }
