@@ -1,4 +1,5 @@
 //! What `convert` writes, read back: nothing is lost that the format has a place for.
+#![allow(clippy::unwrap_used, reason = "helpers of tests are tests")]
 
 mod run;
 
