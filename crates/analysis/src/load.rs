@@ -95,12 +95,14 @@ impl LoadError {
     }
 }
 
+/// The runs of one input, once it has been read.
+type Slot = Mutex<Option<Result<Vec<Profile>, LoadError>>>;
+
 /// Reads inputs as runs, one each. `tally` counts the bytes read, for whoever shows progress.
 pub fn load(sources: &[Source], options: LoadOptions, tally: &Tally) -> Result<Loaded, LoadError> {
     let workers = std::thread::available_parallelism().map_or(1, usize::from).min(sources.len());
     let next = AtomicUsize::new(0);
-    let done: Vec<Mutex<Option<Result<Vec<Profile>, LoadError>>>> =
-        sources.iter().map(|_| Mutex::new(None)).collect();
+    let done: Vec<Slot> = sources.iter().map(|_| Mutex::new(None)).collect();
     let work = || {
         while let Some((source, slot)) = {
             let row = next.fetch_add(1, Ordering::Relaxed);

@@ -1,4 +1,5 @@
 //! What `convert` writes, read back: nothing is lost that the format has a place for.
+#![allow(clippy::unwrap_used, reason = "helpers of tests are tests")]
 
 mod run;
 
@@ -74,7 +75,13 @@ fn pprof_keeps_values_of_every_function() {
         folder.ok(&["convert", "-q", path, "out.pb.gz"]);
         let limit = ["--limit", "100000"];
         let (before, after) = (show(&folder, path, &limit), show(&folder, "out.pb.gz", &limit));
-        assert_eq!(totals(&before), totals(&after), "{path}");
+        // pprof knows whole numbers only: sums of rounded fractions are off by a little.
+        for (row, total) in totals(&before).into_iter().enumerate() {
+            let off = (total.1 - totals(&after)[row].1).abs();
+            let fractional = !before["metrics"][row]["total"].is_i64();
+            assert_eq!(total.0, totals(&after)[row].0, "{path}");
+            assert!(off == 0 || (fractional && off < 1000), "{path}: {total:?} is off by {off}");
+        }
         if before["total"].is_i64() && before["format"] != "callgrind" {
             assert_eq!(by_name(&before, "top"), by_name(&after, "top"), "{path}");
         }
@@ -91,7 +98,8 @@ fn folded_stacks_keep_the_metric() {
         if before["total"] == 0 {
             continue;
         }
-        assert_eq!(before["total"], show(&folder, "out.folded", &[])["total"], "{path}");
+        let after = show(&folder, "out.folded", &[]);
+        assert_eq!(before["total"].as_f64(), after["total"].as_f64(), "{path}");
     }
 }
 

@@ -1,5 +1,6 @@
 //! What `convert` writes, opened in the real tools it is written for: pprof, speedscope in a real browser, the Firefox
 //! Profiler's own code. `cargo xtask setup` installs them; without them these tests fail rather than pretend.
+#![allow(clippy::unwrap_used, reason = "helpers of tests are tests")]
 
 mod run;
 

@@ -283,3 +283,34 @@ impl Kept {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use perfblame_cct::{Frame, Function, Grain, Metric, ProfileBuilder, Times};
+
+    #[test]
+    fn small_contexts_are_cut_without_losing_their_cost() {
+        let mut builder = ProfileBuilder::new(Grain::Functions, Times::Drop);
+        let metric = builder.metric(Metric::sampled("samples", Unit::Count));
+        let mut frame = |name: &str| {
+            let name = builder.string(name);
+            let function = builder.function(Function::named(name));
+            builder.frame(Frame::of(function))
+        };
+        let stacks =
+            [vec!["main", "large"], vec!["main", "small", "smaller"], vec!["main", "tiny"]];
+        let stacks = stacks.map(|names| names.into_iter().map(&mut frame).collect::<Vec<_>>());
+        for (stack, value) in stacks.iter().zip([100_000, 3, 2]) {
+            builder.sample(stack, None, metric, value);
+        }
+        let profile = builder.finish();
+        let data = data(&profile, FlamePage { title: "t", about: "a", metric });
+        assert_eq!(data.cut, 3);
+        assert_eq!(data.parent, [-1, 0, 0]);
+        // The last box stands for three contexts.
+        assert_eq!(data.function, [0, 1, -3]);
+        let series = &data.series[0];
+        assert_eq!((&series.node[..], &series.value[..]), (&[1, 2][..], &[100_000, 5][..]));
+    }
+}
