@@ -86,16 +86,13 @@ pub fn run(bench: &Bench) -> Result<Row> {
     let size = std::fs::metadata(&input)?.len();
     let file = input.display();
     let ours = format!("{} show --format json '{file}'", perfblame()?);
-    let (our_use, peer_use) = match bench.peer {
-        Some(peer) => {
-            let (our_use, peer_use) =
-                measure::take_turns(&ours, &format!("{peer} '{file}'"), bench.rounds)?;
-            (our_use, Some(peer_use))
-        }
-        None => {
-            let uses: Result<Vec<_>> = (0..bench.rounds).map(|_| measure::process(&ours)).collect();
-            (measure::median(uses?), None)
-        }
+    let (our_use, peer_use) = if let Some(peer) = bench.peer {
+        let peer = format!("{peer} '{file}'");
+        let (our_use, peer_use) = measure::take_turns(&ours, &peer, bench.rounds)?;
+        (our_use, Some(peer_use))
+    } else {
+        let uses: Result<Vec<_>> = (0..bench.rounds).map(|_| measure::process(&ours)).collect();
+        (measure::median(uses?), None)
     };
     let shown = |usage: &Usage| {
         let rate = size as f64 / 1e6 / usage.seconds.max(0.001);

@@ -63,10 +63,12 @@ pub fn targets() -> Result<Vec<String>> {
     Ok(names)
 }
 
-/// Runs one target. The samples of its format, when there are any, are where it starts from.
+/// Runs one target. It starts from the samples of its format, or from all where there are none.
 fn fuzz(target: &str, seconds: u64) -> Result<()> {
     let format = target.strip_suffix("_never_panics").unwrap_or(target);
-    let samples = shell::project().join("crates/readers/samples").join(format);
+    let folder = shell::project().join("crates/readers/samples");
+    let samples = [folder.join(format), folder.join(format.replace('_', "-"))];
+    let samples = samples.into_iter().find(|folder| folder.is_dir()).unwrap_or(folder);
     let found = shell::project().join("fuzz/corpus").join(target);
     std::fs::create_dir_all(&found)?;
     let (time, found, samples) = (
@@ -75,28 +77,9 @@ fn fuzz(target: &str, seconds: u64) -> Result<()> {
         samples.display().to_string(),
     );
     // No sanitizer: there is no unsafe code to watch, and without one twice as many inputs are tried.
-    let mut arguments = vec![
-        "+nightly",
-        "fuzz",
-        "run",
-        "--fuzz-dir",
-        "fuzz",
-        "--sanitizer",
-        "none",
-        target,
-        &found,
-    ];
-    if std::path::Path::new(&samples).is_dir() {
-        arguments.push(&samples);
-    }
+    let run = ["+nightly", "fuzz", "run", "--fuzz-dir", "fuzz", "--sanitizer", "none", target];
     // A reader may keep what it read, but not much more: 2 GB for inputs of at most 256 KB; 20 s for one input hangs.
-    arguments.extend([
-        "--",
-        &time,
-        "-rss_limit_mb=2048",
-        "-timeout=20",
-        "-max_len=262144",
-        "-print_final_stats=1",
-    ]);
+    let limits = ["-rss_limit_mb=2048", "-timeout=20", "-max_len=262144", "-print_final_stats=1"];
+    let arguments = [&run[..], &[&found, &samples, "--", &time], &limits].concat();
     shell::run("cargo", &arguments)
 }

@@ -3,6 +3,7 @@
 //! The expected figures are those of a separate script: samples are counted, sample times added up, sorted and summed,
 //! and calls of each thread laid over each other as intervals. They agree with the corpus' own list (which sums deltas,
 //! the time before the first sample included).
+#![allow(clippy::unwrap_used, reason = "helpers of tests are tests")]
 
 use perfblame_cct::{Grain, Layer, Profile, Times};
 use perfblame_fixtures::{corpus, damaged, samples};

@@ -10,8 +10,11 @@
 //! | `unbalanced-name`, `out-of-order-unbalanced-name` | `alpha` grows until `beta` ends | as above |
 //! | `end-non-top-of-stack` | the end of `A` is not believed, as `B` is open | `A` ends, `B` goes on alone |
 //! | `mismatched-name` | a call that never ends lasts no time | it lasts until the last event of its thread |
+#![allow(clippy::unwrap_used, reason = "helpers of tests are tests")]
+#![allow(clippy::needless_pass_by_value, reason = "an expectation is written where it is checked")]
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::io::Read as _;
 
 use expect_test::{Expect, expect};
@@ -136,7 +139,7 @@ fn check(json: &str, expected: Expect) {
     let profile = read(input, &ReadOptions::default()).unwrap();
     let mut out = draw(&profile);
     for warning in &profile.warnings {
-        out += &format!("{} {}\n", warning.code, warning.count);
+        let _ = writeln!(out, "{} {}", warning.code, warning.count);
     }
     expected.assert_eq(&out);
 }

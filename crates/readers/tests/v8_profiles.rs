@@ -1,9 +1,12 @@
 //! V8's CPU and heap profiles and Safari's recordings, against what other tools make of the same files.
+#![allow(clippy::unwrap_used, reason = "helpers of tests are tests")]
+#![allow(clippy::needless_pass_by_value, reason = "an expectation is written where it is checked")]
 
 use expect_test::expect;
 use perfblame_cct::{Grain, Layer, Profile, Times};
 use perfblame_fixtures::{corpus, damaged, draw, samples};
 use perfblame_readers::{Input, ReadOptions, read};
+use std::fmt::Write as _;
 
 fn open(path: &std::path::Path) -> Profile {
     let input = Input::open(path).unwrap();
@@ -84,7 +87,7 @@ fn check(json: &str, expected: expect_test::Expect) {
     let profile = read(input, &ReadOptions::default()).unwrap();
     let mut out = draw(&profile);
     for warning in &profile.warnings {
-        out += &format!("{} {}\n", warning.code, warning.count);
+        let _ = writeln!(out, "{} {}", warning.code, warning.count);
     }
     expected.assert_eq(&out);
 }
@@ -151,7 +154,7 @@ fn deep_trees_need_no_stack() {
     let depth = 200_000;
     let mut json = String::from(r#"{"head":"#);
     for id in 0..depth {
-        json += &format!(r#"{{"id":{id},"functionName":"f","hitCount":1,"children":["#);
+        let _ = write!(json, r#"{{"id":{id},"functionName":"f","hitCount":1,"children":["#);
     }
     json += &"]}".repeat(depth);
     json += r#","startTime":0,"endTime":1000000}"#;
