@@ -17,6 +17,7 @@ use crate::ghc;
 use crate::gprof;
 use crate::heapprofile;
 use crate::hpctoolkit;
+use crate::hprof_text;
 use crate::input::Input;
 use crate::instruments;
 use crate::jfr;
@@ -101,6 +102,7 @@ pub const FORMATS: &[Format] = &[
     instruments::FORMAT,
     ghc::FORMAT,
     gprof::FORMAT,
+    hprof_text::FORMAT,
     tau::FORMAT,
     vtune::FORMAT,
     vsprof::FORMAT,

@@ -22,8 +22,10 @@ mod ghc;
 mod gprof;
 mod heapprofile;
 mod hpctoolkit;
+mod hprof_text;
 mod input;
 mod instruments;
+mod java;
 mod jfr;
 #[allow(dead_code, unused_imports, reason = "readers of JSON formats use one part or the other")]
 mod json;

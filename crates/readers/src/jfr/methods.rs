@@ -6,6 +6,7 @@ use perfblame_cct::{Frame, FrameId, Function, FunctionId, Layer, ProfileBuilder,
 use super::layout::{Layout, Slots};
 use super::metadata::ClassId;
 use super::pools::Pools;
+use crate::java::layer_of_class;
 use crate::native::{demangle, layer_of};
 
 /// What async-profiler writes as the descriptor of functions that are not Java's.
@@ -148,7 +149,7 @@ impl<'a> Methods<'a> {
         let layer = match kind {
             FrameKind::Kernel => Layer::Kernel,
             _ if native => native_layer(name_of_class),
-            _ => java_layer(name_of_class),
+            _ => layer_of_class(name_of_class),
         };
         let component = class.filter(|_| !name_of_class.is_empty());
         self.text.clear();
@@ -196,16 +197,6 @@ fn dotted(name: &str) -> String {
     name.char_indices().map(|(at, c)| if c == '/' && !digit_next(at) { '.' } else { c }).collect()
 }
 
-/// Classes that come with the JDK are a library; all others are taken for the program's own.
-fn java_layer(class: &str) -> Layer {
-    const LIBRARY: [&str; 5] = ["java.", "javax.", "jdk.", "sun.", "com.sun."];
-    if LIBRARY.iter().any(|package| class.starts_with(package)) {
-        Layer::Library
-    } else {
-        Layer::Application
-    }
-}
-
 /// Code without a library is the virtual machine's: its stubs, and what async-profiler says of stacks it could not walk.
 fn native_layer(library: &str) -> Layer {
     if library.is_empty() { Layer::Runtime } else { layer_of(library) }
@@ -227,9 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn layers_tell_whose_code_it_is() {
-        assert_eq!(java_layer("java.util.HashMap"), Layer::Library);
-        assert_eq!(java_layer("javassist.Loader"), Layer::Application);
+    fn libraries_tell_whose_code_it_is() {
         assert_eq!(native_layer("libjvm.so"), Layer::Runtime);
         assert_eq!(native_layer("libc.so.6"), Layer::Library);
         assert_eq!(native_layer(""), Layer::Runtime);
