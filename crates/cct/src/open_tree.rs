@@ -31,6 +31,11 @@ impl OpenTree {
             return node;
         }
         let next = OpenNode::new(self.nodes.len());
+        // The node added last has no child yet, and its first will be found beside it: the index need not know it.
+        if parent.map_or(0, |parent| parent.index() + 1) == self.nodes.len() {
+            self.nodes.push(row);
+            return next;
+        }
         let node = self.index.find_or_insert(row, next);
         if node == next {
             self.nodes.push(row);
