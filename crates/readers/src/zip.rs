@@ -70,6 +70,10 @@ fn several(members: &[Member]) -> ReadError {
     if members.len() > SHOWN {
         names.push(&more);
     }
+    if members.iter().all(|member| member.name.contains(".trace/")) {
+        return ReadError::unsupported("a packed Instruments trace, which only Instruments can read")
+            .help("unzip it, `xcrun xctrace export --input X.trace --xpath …` its time-profile table, and read that");
+    }
     let message = format!("the zip file holds {} files: {}", members.len(), names.join(", "));
     ReadError::unsupported(message).help("unzip it and name the file to read")
 }
