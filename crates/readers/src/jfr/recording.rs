@@ -31,6 +31,10 @@ pub struct Recording {
     chunk: (i64, i64),
     no_stack: Option<Cursor>,
     missing_stack: Option<Cursor>,
+    /// Samples of running threads or of all.
+    samples: u64,
+    /// Samples of allocations and of native methods: a recording's only ones when it has no others.
+    other_samples: u64,
 }
 
 /// One event with a stack.
@@ -62,6 +66,8 @@ impl Recording {
             chunk: (0, 0),
             no_stack: None,
             missing_stack: None,
+            samples: 0,
+            other_samples: 0,
         }
     }
 
@@ -205,10 +211,11 @@ impl Recording {
         builder.add(at, moment.thread, metric, value);
         builder.time_sample(moment.time, at, moment.thread, metric, value);
         match moment.meter {
-            Meter::Wall => builder.count_samples(moment.number.unsigned_abs()),
-            Meter::Execution | Meter::CpuTime => builder.count_samples(1),
-            // Threads in native code wait as often as they work; the rest are allocations and events with durations.
-            _ => {}
+            Meter::Wall => self.samples = self.samples.saturating_add(moment.number.unsigned_abs()),
+            Meter::Execution | Meter::CpuTime => self.samples += 1,
+            // Every such event was seen: none is a sample.
+            Meter::Blocked | Meter::Waited | Meter::InputOutput => {}
+            _ => self.other_samples += 1,
         }
         self.chunk.1 = self.chunk.1.max(moment.time);
     }
@@ -217,7 +224,9 @@ impl Recording {
     pub fn finish(mut self) -> Profile {
         self.end_chunk();
         self.name_allocations();
+        let samples = if self.samples > 0 { self.samples } else { self.other_samples };
         let Self { mut builder, settings, mut labels, events, order, .. } = self;
+        builder.count_samples(samples);
         // A metric can be filled by two meters; the more telling one gives its place.
         let mut metrics: Vec<MetricId> = Vec::new();
         for (_, metric) in order {

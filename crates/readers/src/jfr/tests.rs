@@ -158,10 +158,10 @@ fn a_file_that_is_cut_off_is_read_as_far_as_it_goes() {
     );
     let jdk = sample("jdk21.jfr.gz");
     let profile = read_bytes(jdk[..jdk.len() - 1000].to_vec(), Grain::Functions).unwrap();
-    expect![[r"
-        628 samples, samples 16, native 6, allocated 76090784, allocated (buffers) 63914496, blocked 767551531, waited 3423499730, io 680317
+    expect![[r#"
+        16 samples, samples 16, native 6, allocated 76090784, allocated (buffers) 63914496, blocked 767551531, waited 3423499730, io 680317
         1 x truncated: the file is cut off: the chunk at byte 0 misses 1000 bytes
-        22 x missing-methods: places in methods that are in no constant pool are shown as (unknown)"]].assert_eq(&totals(&profile));
+        22 x missing-methods: places in methods that are in no constant pool are shown as (unknown)"#]].assert_eq(&totals(&profile));
 }
 
 #[test]
@@ -248,24 +248,24 @@ fn samples_have_their_totals() {
         let producer = profile.info.producer.as_deref().unwrap_or_default();
         writeln!(out, "  cut stacks: {truncated}, by {producer}").unwrap();
     }
-    expect![[r"
+    expect![[r#"
         async-profiler-2.9-wall.jfr.gz: 568 samples, wall 28400000000, 30 threads
           cut stacks: false, by async-profiler 2.9
-        async-profiler-4.5-mixed.jfr.gz: 5120 samples, cpu 705000000, wall 30200000000, allocated 88080384, malloc 11636256, frees 4529, blocked 1789239197, 31 threads
+        async-profiler-4.5-mixed.jfr.gz: 443 samples, cpu 705000000, wall 30200000000, allocated 88080384, malloc 11636256, frees 4529, blocked 1789239197, 31 threads
           cut stacks: false, by async-profiler 4.5
-        jdk11.jfr.gz: 204 samples, samples 6, native 6, allocated 20459832, blocked 502833148, waited 4245184899, io 74520041, 14 threads
+        jdk11.jfr.gz: 6 samples, samples 6, native 6, allocated 20459832, blocked 502833148, waited 4245184899, io 74520041, 14 threads
           cut stacks: false, by OpenJDK 64-Bit Server VM (11.0.13+8) for linux-amd64 JRE (11.0.13+8)
-        jdk17-cut-stacks.jfr.gz: 258 samples, samples 15, native 6, allocated 32828872, allocated (buffers) 18479056, blocked 716521886, waited 3571747890, io 285472, 12 threads
+        jdk17-cut-stacks.jfr.gz: 15 samples, samples 15, native 6, allocated 32828872, allocated (buffers) 18479056, blocked 716521886, waited 3571747890, io 285472, 12 threads
           cut stacks: true, by OpenJDK 64-Bit Server VM (17.0.15+6-Debian-1deb12u1) for linux-amd64 JRE (17.0.15+6-Debian-1deb12u1)
-        jdk21.jfr.gz: 628 samples, samples 16, native 6, allocated 76090784, allocated (buffers) 63914496, blocked 767551531, waited 3423499730, io 680317, 14 threads
+        jdk21.jfr.gz: 16 samples, samples 16, native 6, allocated 76090784, allocated (buffers) 63914496, blocked 767551531, waited 3423499730, io 680317, 14 threads
           cut stacks: false, by OpenJDK 64-Bit Server VM (21.0.8+9-LTS) for linux-amd64 JRE (21.0.8+9-LTS)
-        jdk25-killed.jfr.gz: 504 samples, samples 18, cpu 230000000, native 12, allocated 44124296, allocated (buffers) 116676856, blocked 869652461, waited 3051859899, io 873653
+        jdk25-killed.jfr.gz: 38 samples, samples 18, cpu 230000000, native 12, allocated 44124296, allocated (buffers) 116676856, blocked 869652461, waited 3051859899, io 873653
         1 x unfinished: the chunk at byte 0 was still being written and is read as far as it goes
         3 x lost-samples: the CPU-time sampler of the virtual machine lost samples, 12 threads
           cut stacks: false, by OpenJDK 64-Bit Server VM (25.0.2+10-LTS) for linux-amd64 JRE (25.0.2+10-LTS)
-        jdk25.jfr.gz: 195 samples, samples 16, cpu 160000000, native 6, allocated 42266488, allocated (buffers) 31330128, blocked 833284211, waited 3942881702, io 32150274, 13 threads
+        jdk25.jfr.gz: 30 samples, samples 16, cpu 160000000, native 6, allocated 42266488, allocated (buffers) 31330128, blocked 833284211, waited 3942881702, io 32150274, 13 threads
           cut stacks: false, by OpenJDK 64-Bit Server VM (25.0.2+10-LTS) for linux-amd64 JRE (25.0.2+10-LTS)
-    "]].assert_eq(&out);
+    "#]].assert_eq(&out);
 }
 
 /// What the files of the corpus hold, in agreement with `jfr print` (see `tests/jfr_against_jdk.rs`) and with the
@@ -273,26 +273,26 @@ fn samples_have_their_totals() {
 /// and `WallClockSleeping` (`FastSlow`), gives lock delays in ticks, and takes async-profiler's default interval of
 /// 50 ms for 10 ms (`wall_tick_sample`).
 const CORPUS: &[(&str, &str)] = &[
-    ("FastSlow_2024_01_16_180855.jfr.gz", "10560 samples, wall 105540000000, allocated 4689568"),
+    ("FastSlow_2024_01_16_180855.jfr.gz", "10554 samples, wall 105540000000, allocated 4689568"),
     ("cortex-dev-01__kafka-0__cpu__0.jfr.gz", "478 samples, cpu 4780000000"),
     (
         "cortex-dev-01__kafka-0__cpu_lock0_alloc0__0.jfr.gz",
-        "10792 samples, cpu 5820000000, allocated 1642051408, blocked 1431762316",
+        "582 samples, cpu 5820000000, allocated 1642051408, blocked 1431762316",
     ),
     (
         "event-with-type-zero.jfr.gz",
-        "40483 samples, samples 996, native 4500, allocated 25790699264, allocated (buffers) 25726084416, waited 1538131103621",
+        "996 samples, samples 996, native 4500, allocated 25790699264, allocated (buffers) 25726084416, waited 1538131103621",
     ),
-    ("example.jfr.gz", "1321 samples, cpu 10310000000, allocated 139883154160, blocked 8005192305"),
+    ("example.jfr.gz", "1031 samples, cpu 10310000000, allocated 139883154160, blocked 8005192305"),
     (
         "goland-multichunk.jfr.gz",
-        "23946 samples, cpu 17760000000, allocated 2695187976, blocked 11985140976",
+        "1776 samples, cpu 17760000000, allocated 2695187976, blocked 11985140976",
     ),
     ("jifa-ap-cpu-default.jfr", "1028 samples, cpu 10280000000"),
     ("jifa-ap-wall-default.jfr", "5008 samples, wall 250400000000"),
     (
         "jifa-jfr.jfr.gz",
-        "15856 samples, samples 1102, native 1001, allocated 28723550528, blocked 33092, waited 58728876902, io 19003469969",
+        "1102 samples, samples 1102, native 1001, allocated 28723550528, blocked 33092, waited 58728876902, io 19003469969",
     ),
     (
         "jmc-7u40.jfr",
@@ -305,11 +305,11 @@ const CORPUS: &[(&str, &str)] = &[
     ("jmc-9u0.jfr", "328 samples, allocated 2977296, waited 38406840316, io 9270105735"),
     (
         "jmc-allocation_10s_before.jfr",
-        "4077 samples, samples 756, allocated 2317352960, waited 20008085991",
+        "756 samples, samples 756, allocated 2317352960, waited 20008085991",
     ),
     (
         "jmc-allocation_10s_fixed.jfr",
-        "743 samples, samples 738, allocated 3147776, waited 18736684061",
+        "738 samples, samples 738, allocated 3147776, waited 18736684061",
     ),
     ("jmc-crash_jdk9.jfr", "0 samples"),
     (
@@ -319,13 +319,13 @@ const CORPUS: &[(&str, &str)] = &[
     ("jmc-full_gc_cms.jfr", "0 samples"),
     (
         "jmc-hotmethods.jfr.gz",
-        "33083 samples, samples 24526, native 4911, allocated 2073853408, waited 119562443628",
+        "24526 samples, samples 24526, native 4911, allocated 2073853408, waited 119562443628",
     ),
     ("jmc-jdk15.jfr", "0 samples"),
     ("jmc-jdk18-finalizers.jfr", "0 samples"),
     (
         "jmc-jdk21.jfr",
-        "3504 samples, samples 11, native 2903, allocated 5135074896, allocated (buffers) 100317064, blocked 65068928, waited 373232631949",
+        "11 samples, samples 11, native 2903, allocated 5135074896, allocated (buffers) 100317064, blocked 65068928, waited 373232631949",
     ),
     ("jmc-openjdk8u292.jfr", "0 samples"),
     ("jmc-overlap.jfr", "0 samples"),
@@ -334,13 +334,13 @@ const CORPUS: &[(&str, &str)] = &[
     ("new_spancontext.jfr.gz", "472 samples, cpu 4720000000"),
     (
         "object-allocation-sample.jfr.gz",
-        "11937 samples, samples 1243, allocated 32922398872, waited 707775933168",
+        "1243 samples, samples 1243, allocated 32922398872, waited 707775933168",
     ),
     ("parse_failure_repro1.jfr.gz", "1500 samples, cpu 15000000000"),
-    ("speedscope-heavy.jfr.gz", "415 samples, samples 346, native 44, allocated 878277960"),
+    ("speedscope-heavy.jfr.gz", "346 samples, samples 346, native 44, allocated 878277960"),
     (
         "uint64-ref-id.jfr.gz",
-        "999 samples, samples 25, allocated 175195696, allocated (buffers) 176050224, waited 778281717314, io 11189464",
+        "25 samples, samples 25, allocated 175195696, allocated (buffers) 176050224, waited 778281717314, io 11189464",
     ),
     ("wall.jfr.gz", "26246 samples, wall 262460000000"),
     ("wall_tick_sample.jfr.gz", "2579 samples, wall 128950000000"),
