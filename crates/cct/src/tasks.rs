@@ -214,10 +214,20 @@ fn plain_name(number: usize) -> String {
 pub struct Tasks {
     /// Names of the tasks that have nodes, sorted.
     names: Vec<String>,
-    /// Set of each node, by row.
+    /// Chain of each node, by row.
     of_node: Vec<u32>,
+    /// What nodes inherit and start; the first is empty, and what is inherited stands before.
+    chains: Vec<Chain>,
     /// Rows of `names`, sorted; the first set is empty.
     sets: Vec<Vec<u32>>,
+}
+
+/// The tasks of a node: those of a node above, and those it starts. Sets are never spelt out per node, so that a
+/// definition that labels half the program with a hundred tasks costs no more than one that labels a corner of it.
+#[derive(Clone, Copy, Debug)]
+struct Chain {
+    above: u32,
+    started: u32,
 }
 
 /// Evaluates definitions: each node has the tasks it starts and those of its parent.
@@ -225,18 +235,19 @@ pub fn tasks(profile: &Profile, definitions: &[TaskDefinition]) -> Tasks {
     let mut sets = TaskSets::default();
     let of_function = started_by_functions(profile, definitions, &mut sets);
     let of_marked = started_by_marks(profile, definitions, &mut sets);
+    let mut chains = Chains::default();
     let mut of_node: Vec<u32> = Vec::with_capacity(profile.tree.len());
     for node in profile.tree.nodes() {
         let inherited = profile.tree.parent(node).map_or(0, |parent| of_node[parent.index()]);
-        let mut set = sets.union(inherited, of_function[profile.function_of(node).index()]);
+        let mut chain = chains.extend(inherited, of_function[profile.function_of(node).index()]);
         if !of_marked.is_empty()
             && let Some(marked) = of_marked.get(&node)
         {
-            set = sets.union(set, *marked);
+            chain = chains.extend(chain, *marked);
         }
-        of_node.push(set);
+        of_node.push(chain);
     }
-    sets.finish(of_node)
+    sets.finish(of_node, chains.rows)
 }
 
 /// The set of tasks that each function starts.
@@ -308,9 +319,16 @@ impl Tasks {
 
     /// The tasks of a node, sorted by name.
     pub fn of(&self, node: NodeId) -> impl Iterator<Item = &str> {
-        let set = self.of_node.get(node.index()).map_or(0, |set| *set as usize);
-        let rows = self.sets.get(set).map_or(&[][..], Vec::as_slice);
-        rows.iter().map(|row| self.names[*row as usize].as_str())
+        let mut rows = Vec::new();
+        let mut chain = self.of_node.get(node.index()).copied().unwrap_or(0);
+        while chain != 0 {
+            let Chain { above, started } = self.chains[chain as usize];
+            rows.extend_from_slice(&self.sets[started as usize]);
+            chain = above;
+        }
+        rows.sort_unstable();
+        rows.dedup();
+        rows.into_iter().map(|row| self.names[row as usize].as_str())
     }
 
     /// The nodes whose tasks include one of `selected`: *n*.tasks ∩ *T* ≠ ∅ (3.23).
@@ -319,17 +337,47 @@ impl Tasks {
             self.names.iter().map(|name| selected.contains(&name.as_str())).collect();
         let in_set: Vec<bool> =
             self.sets.iter().map(|set| set.iter().any(|row| chosen[*row as usize])).collect();
-        Scope::Nodes(self.of_node.iter().map(|set| in_set[*set as usize]).collect())
+        let mut in_chain: Vec<bool> = Vec::with_capacity(self.chains.len());
+        for Chain { above, started } in &self.chains {
+            let inherited = in_chain.get(*above as usize) == Some(&true);
+            in_chain.push(inherited || in_set[*started as usize]);
+        }
+        Scope::Nodes(self.of_node.iter().map(|chain| in_chain[*chain as usize]).collect())
     }
 }
 
-/// Interned sets of tasks and their unions.
+/// Interned chains.
+struct Chains {
+    rows: Vec<Chain>,
+    index: HashMap<(u32, u32), u32>,
+}
+
+impl Default for Chains {
+    fn default() -> Self {
+        Self { rows: vec![Chain { above: 0, started: 0 }], index: HashMap::new() }
+    }
+}
+
+impl Chains {
+    /// The chain of a node that inherits `above` and starts the set `started`.
+    fn extend(&mut self, above: u32, started: u32) -> u32 {
+        if started == 0 || self.rows[above as usize].started == started {
+            return above;
+        }
+        let rows = &mut self.rows;
+        *self.index.entry((above, started)).or_insert_with(|| {
+            rows.push(Chain { above, started });
+            rows.len() as u32 - 1
+        })
+    }
+}
+
+/// Interned sets of the tasks that functions and marks start.
 struct TaskSets {
     names: Vec<String>,
     name_index: HashMap<String, u32>,
     members: Vec<Vec<u32>>,
     set_index: HashMap<Vec<u32>, u32>,
-    unions: HashMap<(u32, u32), u32>,
 }
 
 impl Default for TaskSets {
@@ -339,7 +387,6 @@ impl Default for TaskSets {
             name_index: HashMap::new(),
             members: vec![Vec::new()],
             set_index: HashMap::from_iter([(Vec::new(), 0)]),
-            unions: HashMap::new(),
         }
     }
 }
@@ -376,21 +423,16 @@ impl TaskSets {
         if first == 0 {
             return second;
         }
-        if let Some(known) = self.unions.get(&(first, second)) {
-            return *known;
-        }
         let both = [&*self.members[first as usize], &*self.members[second as usize]].concat();
-        let union = self.intern(both);
-        self.unions.insert((first, second), union);
-        union
+        self.intern(both)
     }
 
     /// Sorts the names of the tasks that nodes have.
-    fn finish(self, of_node: Vec<u32>) -> Tasks {
+    fn finish(self, of_node: Vec<u32>, chains: Vec<Chain>) -> Tasks {
         let mut used = vec![false; self.names.len()];
         let mut seen = vec![false; self.members.len()];
-        for set in &of_node {
-            seen[*set as usize] = true;
+        for chain in &chains {
+            seen[chain.started as usize] = true;
         }
         for (set, _) in self.members.iter().zip(&seen).filter(|(_, seen)| **seen) {
             for row in set {
@@ -411,6 +453,6 @@ impl TaskSets {
             })
             .collect();
         let names = order.into_iter().map(|row| self.names[row].clone()).collect();
-        Tasks { names, of_node, sets }
+        Tasks { names, of_node, chains, sets }
     }
 }
