@@ -2,6 +2,8 @@
 //!
 //! Where several symbols share an address the choice follows `perf`, so that both tools name a function alike.
 
+use std::ops::Range;
+
 use super::bytes::{Bytes, until_zero};
 use super::elf::Elf;
 
@@ -18,6 +20,7 @@ const EM_AARCH64: u16 = 183;
 #[derive(Debug, Default)]
 pub struct SymbolTable {
     rows: Vec<Row>,
+    /// The file's own table of strings, not copied, and behind it what we add.
     names: Vec<u8>,
 }
 
@@ -52,9 +55,10 @@ impl SymbolTable {
     /// The functions of `.symtab`, or of `.dynsym` where there is none, and the stubs that call into other objects.
     pub fn of_elf(elf: &mut Elf) -> Self {
         let mut table = Self::default();
-        let found = table.add_section(elf, b".symtab") || table.add_section(elf, b".dynsym");
-        if found {
-            table.add_stubs(elf);
+        if table.add_section(elf, b".symtab").is_some() {
+            table.add_stubs(elf, None);
+        } else if let Some(symbols) = table.add_section(elf, b".dynsym") {
+            table.add_stubs(elf, Some(symbols));
         }
         table.finish();
         table
@@ -71,18 +75,20 @@ impl SymbolTable {
     }
 
     fn push(&mut self, start: u64, size: u64, name: &[u8], rank: Rank) {
-        let Ok(at) = u32::try_from(self.names.len()) else { return };
-        let length = name.len().min(1 << 20);
-        let underscores = name.iter().take_while(|byte| **byte == b'_').count().min(255) as u8;
-        let rank = Rank {
-            sized: size > 0,
-            underscores: std::cmp::Reverse(underscores),
-            length: length as u32,
-            ..rank
-        };
-        self.names.extend_from_slice(name.get(..length).unwrap_or_default());
-        let end = start.saturating_add(size);
-        self.rows.push(Row { start, end, name: at, length: length as u32, rank });
+        let at = self.names.len();
+        self.names.extend_from_slice(name);
+        self.push_at(start, size, at..at + name.len(), rank);
+    }
+
+    /// Adds a symbol whose name stands in `names` already.
+    fn push_at(&mut self, start: u64, size: u64, name: Range<usize>, rank: Rank) {
+        let Ok(at) = u32::try_from(name.start) else { return };
+        let Some(text) = self.names.get(name) else { return };
+        let length = text.len().min(1 << 20) as u32;
+        let underscores = text.iter().take_while(|byte| **byte == b'_').count().min(255) as u8;
+        let underscores = std::cmp::Reverse(underscores);
+        let rank = Rank { sized: size > 0, underscores, length, ..rank };
+        self.rows.push(Row { start, end: start.saturating_add(size), name: at, length, rank });
     }
 
     /// Puts the rows into order. Of several symbols at one address the best stays.
@@ -119,22 +125,22 @@ impl SymbolTable {
         self.rows.iter().find(|row| text(row) == Some(name.as_bytes())).map(|row| row.start)
     }
 
-    fn add_section(&mut self, elf: &mut Elf, name: &[u8]) -> bool {
-        let Some(section) = elf.section(name).cloned() else { return false };
-        let Some(strings) = elf.sections.get(section.link as usize).cloned() else { return false };
-        let (Some(rows), Some(strings)) = (elf.bytes_of(&section), elf.bytes_of(&strings)) else {
-            return false;
-        };
-        let before = self.rows.len();
-        for row in rows.chunks_exact(if elf.wide { 24 } else { 16 }) {
-            self.add_row(elf, row, &strings);
+    /// Adds the functions of a section; its bytes come back, none when there are no functions in it.
+    fn add_section(&mut self, elf: &mut Elf, name: &[u8]) -> Option<Vec<u8>> {
+        let section = elf.section(name)?.clone();
+        let strings = elf.sections.get(section.link as usize)?.clone();
+        let symbols = elf.bytes_of(&section)?;
+        self.names = elf.bytes_of(&strings)?;
+        self.rows.clear();
+        for row in symbols.chunks_exact(if elf.wide { 24 } else { 16 }) {
+            self.add_row(elf, row);
         }
-        self.rows.len() > before
+        (!self.rows.is_empty()).then_some(symbols)
     }
 
-    fn add_row(&mut self, elf: &Elf, row: &[u8], strings: &[u8]) -> Option<()> {
+    fn add_row(&mut self, elf: &Elf, row: &[u8]) -> Option<()> {
         let mut fields = Bytes::new(row, elf.order);
-        let name = fields.u32()? as usize;
+        let at = fields.u32()? as usize;
         let (info, other, place, value, size);
         if elf.wide {
             (info, other, place) = (fields.u8()?, fields.u8()?, fields.u16()?);
@@ -145,7 +151,7 @@ impl SymbolTable {
         }
         let kind = info & 15;
         let binding = info >> 4;
-        if place == SHN_UNDEF || place >= SHN_LORESERVE || name == 0 {
+        if place == SHN_UNDEF || place >= SHN_LORESERVE || at == 0 {
             return None;
         }
         let section = elf.sections.get(place as usize)?;
@@ -155,7 +161,7 @@ impl SymbolTable {
         if !(label || matches!(kind, STT_FUNC | STT_GNU_IFUNC)) {
             return None;
         }
-        let name = until_zero(strings.get(name..)?);
+        let name = until_zero(self.names.get(at..)?);
         // Marks between code and data of ARM assemblers, no functions.
         if name.is_empty()
             || matches!(name, [b'$', b'a' | b'd' | b't' | b'x', rest @ ..] if rest.first().is_none_or(|c| *c == b'.'))
@@ -163,12 +169,14 @@ impl SymbolTable {
             return None;
         }
         let rank = Rank { strong: binding != 2, global: binding == 1, ..Rank::default() };
-        self.push(value, size, name, rank);
+        let name = at..at + name.len();
+        self.push_at(value, size, name, rank);
         Some(())
     }
 
     /// Names the stubs of the procedure linkage table, `name@plt`: they have no symbols of their own.
-    fn add_stubs(&mut self, elf: &mut Elf) -> Option<()> {
+    /// `dynamic` is the table of dynamic symbols where its strings are in `names`.
+    fn add_stubs(&mut self, elf: &mut Elf, dynamic: Option<Vec<u8>>) -> Option<()> {
         let (header, size) = match elf.machine {
             EM_X86_64 => (16, 16),
             EM_AARCH64 => (32, 16),
@@ -180,10 +188,13 @@ impl SymbolTable {
             None => (elf.section(b".plt")?.address, header),
         };
         let relocations = elf.section_bytes(b".rela.plt")?;
-        let symbols = elf.section(b".dynsym")?.clone();
-        let strings = elf.sections.get(symbols.link as usize)?.clone();
-        let symbols = elf.bytes_of(&symbols)?;
-        let strings = elf.bytes_of(&strings)?;
+        let (symbols, strings) = if let Some(symbols) = dynamic {
+            (symbols, None)
+        } else {
+            let symbols = elf.section(b".dynsym")?.clone();
+            let strings = elf.sections.get(symbols.link as usize)?.clone();
+            (elf.bytes_of(&symbols)?, Some(elf.bytes_of(&strings)?))
+        };
         for (row, relocation) in relocations.chunks_exact(24).enumerate() {
             let mut fields = Bytes::new(relocation, elf.order);
             fields.u64()?;
@@ -191,6 +202,7 @@ impl SymbolTable {
             let start = plt.checked_add(header)?.checked_add(size * row as u64)?;
             let place = symbols.get(symbol.checked_mul(24)?..)?;
             let name = Bytes::new(place, elf.order).u32()? as usize;
+            let strings = strings.as_ref().unwrap_or(&self.names);
             let mut name = until_zero(strings.get(name..)?).to_vec();
             if symbol != 0 && !name.is_empty() {
                 name.extend_from_slice(b"@plt");
