@@ -265,6 +265,8 @@ fn no_line_is_wider_than_the_terminal() {
     }
 }
 
+const PPROF: &str = "pprof/google-report-sample.cpu.pb.gz";
+
 fn check_error(arguments: &[&str], expected: &Expect) {
     let folder = Folder::new();
     folder.file("server.folded", SERVER);
@@ -272,6 +274,8 @@ fn check_error(arguments: &[&str], expected: &Expect) {
     folder.file("letter.txt", "Dear reader,\nthis is no profile.\n");
     folder.file("letters/a.txt", "Dear reader,\nthis is no profile.\n");
     std::fs::create_dir(folder.path().join("nothing")).unwrap();
+    let whole = std::fs::read(perfblame_fixtures::samples().join(PPROF)).unwrap();
+    std::fs::write(folder.path().join("cut.pb.gz"), &whole[..whole.len() / 2]).unwrap();
     expected.assert_eq(&folder.fails(arguments));
 }
 
@@ -289,6 +293,14 @@ fn errors_say_what_failed_why_and_what_to_do() {
         &expect![[r"
         error: cannot read empty.pb.gz
           the file is empty
+    "]],
+    );
+    check_error(
+        &["show", "cut.pb.gz"],
+        &expect![[r"
+        error: cannot read cut.pb.gz
+          pprof: incomplete deflate stream
+          help: the file looks cut off or damaged; get a whole copy of it
     "]],
     );
     check_error(

@@ -79,8 +79,17 @@ pub fn read(input: Input, options: &ReadOptions) -> Result<Profile, ReadError> {
         let help = "`perfblame show --help` lists the formats";
         return Err(ReadError::new(ReadErrorKind::UnknownFormat).help(help));
     };
-    let mut profile = (format.read)(input, options)
-        .map_err(|error| ReadError { format: Some(format.name), ..error })?;
+    let mut profile = (format.read)(input, options).map_err(|error| {
+        let help = match &error.kind {
+            // Recognised by its first bytes, and then no more could be had.
+            ReadErrorKind::Io(_) => {
+                Some("the file looks cut off or damaged; get a whole copy of it")
+            }
+            _ => None,
+        };
+        let help = error.help.or_else(|| help.map(str::to_owned));
+        ReadError { format: Some(format.name), help, ..error }
+    })?;
     // A stored profile knows what it was read from first.
     if profile.info.format.is_empty() {
         format.name.clone_into(&mut profile.info.format);
