@@ -2,6 +2,8 @@
 
 use perfblame_cct::{Metric, MetricId, ProfileBuilder, Unit};
 
+use crate::protobuf::{Fault, Field};
+
 /// A metric of the profile and what its values in the file are multiplied with.
 #[derive(Clone, Copy, Debug)]
 pub struct Column {
@@ -9,6 +11,20 @@ pub struct Column {
     pub metric: MetricId,
     /// Values of the metric per value in the file.
     pub scale: i64,
+}
+
+/// A message of type and unit, both rows of the file's table of strings.
+pub fn value_type(field: Field) -> Result<(i64, i64), Fault> {
+    let mut found = (0, 0);
+    for field in field.message() {
+        let field = field?;
+        match field.number {
+            1 => found.0 = field.int(),
+            2 => found.1 = field.int(),
+            _ => {}
+        }
+    }
+    Ok(found)
 }
 
 /// The unit a word stands for, and how many of it one of the file's is. Words are those of pprof and UCUM.

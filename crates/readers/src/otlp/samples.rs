@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use super::tables::{Attribute, Tables, attribute};
 use crate::pprof::summary;
 use crate::protobuf::{Fault, Field, Value};
-use crate::sample_type::{self, Column, add_metric, unit};
+use crate::sample_type::{self, Column, add_metric, unit, value_type};
 
 /// Distinct values of all attributes that are counted.
 const MAX_VALUES: usize = 10_000;
@@ -382,19 +382,6 @@ fn header<'a>(
         }
     }
     Ok(header)
-}
-
-fn value_type(field: Field) -> Result<(i64, i64), Fault> {
-    let mut found = (0, 0);
-    for field in field.message() {
-        let field = field?;
-        match field.number {
-            1 => found.0 = field.int(),
-            2 => found.1 = field.int(),
-            _ => {}
-        }
-    }
-    Ok(found)
 }
 
 /// Tells 1.8 and 1.9 from what came after. Repeated numbers are packed, the link is a single one.

@@ -9,6 +9,7 @@ use perfblame_cct::{Frame, FrameId, Function, FunctionId, Layer, ProfileBuilder,
 use super::MAX_SAMPLE_TYPES;
 use crate::native::{demangle, layer_of};
 use crate::protobuf::{Fault, Field, Message};
+use crate::sample_type::value_type;
 
 /// A row that refers to nothing.
 const NOWHERE: u32 = u32::MAX;
@@ -301,19 +302,6 @@ fn layer(name: &str, file: &str, binary: &str) -> Layer {
         return Layer::Runtime;
     }
     if binary.is_empty() { Layer::Application } else { layer_of(binary) }
-}
-
-fn value_type(field: Field) -> Result<(i64, i64), Fault> {
-    let mut found = (0, 0);
-    for field in field.message() {
-        let field = field?;
-        match field.number {
-            1 => found.0 = field.int(),
-            2 => found.1 = field.int(),
-            _ => {}
-        }
-    }
-    Ok(found)
 }
 
 /// From the file's ids to rows. Most files count from 1; some use addresses.
