@@ -19,7 +19,7 @@ use costs::Costs;
 pub struct ShowQuery {
     /// The metric; the profile's first one that has values when not given.
     pub metric: Option<String>,
-    /// Only what belongs to tasks defined like this; see [`TaskDefinition::parse`]. `=>` may stand for ` as `.
+    /// Only what belongs to tasks defined like this; see [`TaskDefinition::parse`](perfblame_cct::TaskDefinition::parse). `=>` may stand for ` as `.
     pub tasks: Vec<String>,
     /// Only what this function does, with shares of its cost.
     pub root: Option<String>,

@@ -24,7 +24,7 @@ use crate::format::{Format, ReadOptions};
 use crate::input::Input;
 use sections::Section;
 
-/// The version that [`write`] writes.
+/// The version that [`write()`] writes.
 pub const VERSION: u16 = 1;
 
 /// Turns the sections of one version into those of the next.
