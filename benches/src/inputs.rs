@@ -50,6 +50,8 @@ pub fn perf_data() -> Result<PathBuf> {
     made("rustc.perf.data", |out| {
         let program = folder()?.join("program.rs");
         fs::write(&program, rust_program(2500))?;
+        // Into a file of its own: a compiler replaces what it writes to, even the null device.
+        let library = text(&folder()?.join("program.rlib"));
         let (out, program) = (text(out), text(&program));
         let record = [
             "record",
@@ -65,17 +67,8 @@ pub fn perf_data() -> Result<PathBuf> {
             "--",
         ];
         let compiler = real_rustc()?;
-        let compile = [
-            &compiler,
-            "-O",
-            "--edition",
-            "2024",
-            "--crate-type",
-            "lib",
-            "-o",
-            "/dev/null",
-            &program,
-        ];
+        let compile =
+            [&compiler, "-O", "--edition", "2024", "--crate-type", "lib", "-o", &library, &program];
         run("perf", &[&record[..], &compile].concat())
     })
 }
