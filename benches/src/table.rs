@@ -33,6 +33,8 @@ const INTRODUCTION: &str = "\
 Made by `cargo xtask bench`, which records or builds the inputs, lets perfblame and its peer take turns on them and
 rewrites this page. Seconds are medians of whole processes, start-up included, unless the row says otherwise; they
 depend on the machine. Ratios compare the two in the same run.
+JFR's peer prints eight kinds of events that carry stacks (execution, native, allocation, monitor and park events);
+where a recording is asked for execution samples alone, `jfr print` has less to do and the ratio is smaller.
 
 ";
 

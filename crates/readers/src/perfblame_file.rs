@@ -35,7 +35,7 @@ const UPGRADES: [Upgrade; VERSION as usize - 1] = [];
 
 /// This format's row in the table.
 pub const FORMAT: Format =
-    Format { name: "perfblame", producers: "`perfblame convert`, `perfblame record`", sniff, read };
+    Format { name: "perfblame", producers: "`perfblame convert`", sniff, read };
 
 /// True for perfblame's own files, of any version.
 pub fn sniff(input: &Input) -> bool {
