@@ -5,6 +5,7 @@
 //! changes; rendering them is another crate's business.
 #![warn(missing_docs)]
 
+mod diff;
 mod find;
 mod load;
 mod names;
@@ -12,6 +13,11 @@ mod show;
 mod sources;
 mod tree_view;
 
+pub use diff::{
+    CodeChange, CriticalGraph, CriticalNode, Diff, DiffError, DiffQuery, DiffRow, DiffTree,
+    Estimate, Fate, Kind, Method, MinDelta, Normalize, PathFunction, RankedPath, RuntimeCost,
+    SideTotals, Suspect, Verdict, diff,
+};
 pub use find::{FindError, find_function};
 pub use load::{LoadError, LoadErrorKind, LoadOptions, Loaded, Names, PartialStacks, load};
 pub use names::{full_name, function_name};

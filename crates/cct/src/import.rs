@@ -3,7 +3,7 @@
 use crate::{Frame, FrameId, Function, FunctionId, StringId, Symbols, Thread};
 
 /// Translates the ids of one table of symbols into those of another.
-pub(crate) struct Import<'a> {
+pub struct Import<'a> {
     from: &'a Symbols,
     strings: Vec<Option<StringId>>,
     functions: Vec<Option<FunctionId>>,
@@ -11,7 +11,8 @@ pub(crate) struct Import<'a> {
 }
 
 impl<'a> Import<'a> {
-    pub(crate) fn new(from: &'a Symbols) -> Self {
+    /// Starts with nothing translated.
+    pub fn new(from: &'a Symbols) -> Self {
         Self {
             from,
             strings: vec![None; from.strings.len()],
@@ -20,12 +21,14 @@ impl<'a> Import<'a> {
         }
     }
 
-    pub(crate) fn string(&mut self, into: &mut Symbols, id: StringId) -> StringId {
+    /// A text, found or added in `into`, which must be the same table in every call.
+    pub fn string(&mut self, into: &mut Symbols, id: StringId) -> StringId {
         let known = &mut self.strings[id.index()];
         *known.get_or_insert_with(|| into.string(self.from.text(id)))
     }
 
-    pub(crate) fn function(&mut self, into: &mut Symbols, id: FunctionId) -> FunctionId {
+    /// A function with its texts.
+    pub fn function(&mut self, into: &mut Symbols, id: FunctionId) -> FunctionId {
         if let Some(known) = self.functions[id.index()] {
             return known;
         }
@@ -43,7 +46,8 @@ impl<'a> Import<'a> {
         new
     }
 
-    pub(crate) fn frame(&mut self, into: &mut Symbols, id: FrameId) -> FrameId {
+    /// A frame with its function and texts.
+    pub fn frame(&mut self, into: &mut Symbols, id: FrameId) -> FrameId {
         if let Some(known) = self.frames[id.index()] {
             return known;
         }
@@ -55,7 +59,8 @@ impl<'a> Import<'a> {
         new
     }
 
-    pub(crate) fn thread(&mut self, into: &mut Symbols, thread: Thread) -> Thread {
+    /// A thread with its texts.
+    pub fn thread(&mut self, into: &mut Symbols, thread: Thread) -> Thread {
         Thread {
             name: self.string(into, thread.name),
             process: thread.process.map(|id| self.string(into, id)),

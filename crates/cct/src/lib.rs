@@ -40,6 +40,7 @@ pub use builder::{Cursor, ProfileBuilder, Times};
 pub use content_id::{ContentId, content_ids, function_id};
 pub use dump::dump;
 pub use ids::{FrameId, FunctionId, MetricId, NodeId, OpenNode, StringId, ThreadId};
+pub use import::Import;
 pub use layer::Layer;
 pub use method_metrics::{Invocation, MethodMetrics, Scope, method_metrics};
 pub use metric::{Measure, Metric, Unit};

@@ -104,6 +104,22 @@ impl OpenTree {
     }
 }
 
+impl Cct {
+    /// Sorts rows of which every parent precedes its children into pre-order; siblings keep their order, and equal
+    /// ones stay apart. A parent that does not precede its child makes the child a root.
+    pub fn from_parents(
+        grain: Grain,
+        rows: impl IntoIterator<Item = (Option<OpenNode>, FrameId)>,
+    ) -> (Self, Placement) {
+        let row = |(row, (parent, label)): (usize, (Option<OpenNode>, FrameId))| Row {
+            parent: parent.filter(|parent| parent.index() < row),
+            label,
+        };
+        let nodes = rows.into_iter().enumerate().map(row).collect();
+        OpenTree { nodes, index: ChildIndex::default() }.freeze(grain)
+    }
+}
+
 /// Where the nodes of an [`OpenTree`] ended up in the frozen tree.
 #[derive(Clone, Debug)]
 pub struct Placement {

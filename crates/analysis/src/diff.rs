@@ -1,0 +1,82 @@
+//! What made it slower: two sets of runs in, the shortest honest explanation out.
+//!
+//! Costs are in the metric's own unit and for one run (the side's typical one), never summed over runs, so that sides
+//! with unequal numbers of runs compare.
+
+mod answer;
+mod compare;
+
+pub use answer::{
+    CodeChange, CriticalGraph, CriticalNode, Diff, DiffRow, DiffTree, Estimate, Fate, Kind, Method,
+    PathFunction, RankedPath, RuntimeCost, SideTotals, Suspect, Verdict,
+};
+pub use compare::diff;
+
+/// What to compare, and how.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct DiffQuery {
+    /// How to explain the difference.
+    pub method: Method,
+    /// The metric; the first one that has values on both sides when not given.
+    pub metric: Option<String>,
+    /// Differences below this do not count; from the measured noise when not given.
+    pub min_delta: Option<MinDelta>,
+    /// How values are made comparable.
+    pub normalize: Normalize,
+    /// What the program got done before and after, in whatever unit: one value for the side, or one for each run.
+    pub work: Option<(Vec<f64>, Vec<f64>)>,
+}
+
+/// The least difference that counts.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum MinDelta {
+    /// In the metric's unit.
+    Absolute(f64),
+    /// A part of the total before: 0.02 is 2 %.
+    Share(f64),
+}
+
+/// How values of different runs are made comparable.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Normalize {
+    /// As the work done says, where it is known; otherwise as they are.
+    #[default]
+    None,
+    /// Every run has the same total: shares are compared.
+    Total,
+    /// Costs are divided by calls: cost per call is compared.
+    Calls,
+}
+
+/// A comparison that cannot be made.
+#[derive(Clone, PartialEq, Debug, thiserror::Error)]
+pub enum DiffError {
+    /// One side does not have the metric.
+    #[error("{side} has no metric `{wanted}`")]
+    Metric {
+        /// `before` or `after`.
+        side: &'static str,
+        /// What was asked for.
+        wanted: String,
+        /// What both sides have.
+        known: Vec<String>,
+    },
+    /// The two sides have no metric in common.
+    #[error("before and after have no metric in common")]
+    NothingInCommon {
+        /// What the before side has.
+        before: Vec<String>,
+        /// What the after side has.
+        after: Vec<String>,
+    },
+    /// `work` does not fit the runs.
+    #[error("{side} has {runs} runs, and work is given for {given}")]
+    Work {
+        /// `before` or `after`.
+        side: &'static str,
+        /// How many runs it has.
+        runs: usize,
+        /// How many values of work were given.
+        given: usize,
+    },
+}

@@ -1,0 +1,4 @@
+//! Which contexts explain a difference, and how sure that is.
+//!
+//! Works on matched trees and plain numbers: no files, no clocks, no rendering.
+#![warn(missing_docs)]

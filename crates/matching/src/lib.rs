@@ -1,0 +1,18 @@
+//! Which context *before* is which context *after*.
+//!
+//! Every matcher gives the same shape of answer, a [`Matching`]: each node has one partner on the other side or none.
+//! Matchers see names, shapes and weights; what the weights mean is none of their business. All of them are
+//! deterministic: the amount of work decides, never the time it takes.
+#![warn(missing_docs)]
+
+mod identity;
+mod joint;
+mod keyed;
+mod pairs;
+mod side;
+
+pub use identity::{FunctionMatch, Identity, Why};
+pub use joint::{Joint, join};
+pub use keyed::match_by_key;
+pub use pairs::{Link, Matching, Pair};
+pub use side::Side;
