@@ -2,3 +2,14 @@
 //!
 //! Works on matched trees and plain numbers: no files, no clocks, no rendering.
 #![warn(missing_docs)]
+
+mod fdr;
+mod noise;
+mod permutation;
+mod special;
+mod suspects;
+
+pub use suspects::{
+    Evidence, Explanation, Finding, Interval, Kind, Options, RunCosts, RuntimeChange, Verdict,
+    suspects,
+};

@@ -1,5 +1,6 @@
 //! The parts of an answer.
 
+pub use perfblame_blame::{Kind, Verdict};
 use perfblame_cct::{Metric, Warning};
 
 use crate::FunctionView;
@@ -23,32 +24,6 @@ impl Method {
             Self::Suspects => "suspects",
             Self::CriticalGraph => "critical-graph",
             Self::Paths => "paths",
-        }
-    }
-}
-
-/// What is the case.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Verdict {
-    /// Slower (or more of whatever is measured), beyond chance and the threshold.
-    Regressed,
-    /// Faster, beyond chance and the threshold.
-    Improved,
-    /// No difference that matters.
-    #[default]
-    Unchanged,
-    /// The runs cannot tell.
-    Inconclusive,
-}
-
-impl Verdict {
-    /// The word in JSON.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Regressed => "regressed",
-            Self::Improved => "improved",
-            Self::Unchanged => "unchanged",
-            Self::Inconclusive => "inconclusive",
         }
     }
 }
@@ -78,6 +53,10 @@ pub struct Diff {
     pub suspects: Vec<Suspect>,
     /// What got faster, the largest first.
     pub improvements: Vec<Suspect>,
+    /// What grew in one place by what something else lost: no slowdown.
+    pub moved: Vec<Suspect>,
+    /// Functions that changed beyond chance by too little to matter beside the suspects: how many, and their sum.
+    pub minor: (usize, f64),
     /// Idle time, garbage collection, the engine: reported, never blamed.
     pub runtime: Vec<RuntimeCost>,
     /// What part of `change` nothing in `suspects`, `improvements` and `runtime` explains.
@@ -114,43 +93,6 @@ pub struct Estimate {
     pub low: f64,
     /// Upper end of the 95 % interval.
     pub high: f64,
-}
-
-/// How a context changed.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum Kind {
-    /// It takes longer each time.
-    Slower,
-    /// It is called more often.
-    MoreCalls,
-    /// It was not there before.
-    New,
-    /// It waits longer.
-    Waits,
-    /// Its cost came from elsewhere.
-    Moved,
-    /// It takes less (improvements only).
-    Faster,
-    /// It is called less often (improvements only).
-    FewerCalls,
-    /// It is gone (improvements only).
-    Gone,
-}
-
-impl Kind {
-    /// The word in JSON.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Slower => "slower",
-            Self::MoreCalls => "more-calls",
-            Self::New => "new",
-            Self::Waits => "waits",
-            Self::Moved => "moved",
-            Self::Faster => "faster",
-            Self::FewerCalls => "fewer-calls",
-            Self::Gone => "gone",
-        }
-    }
 }
 
 /// A function that explains part of the change, in the contexts where it does.

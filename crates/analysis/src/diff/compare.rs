@@ -1,55 +1,216 @@
 //! From two loaded sides to an answer.
 
-use perfblame_cct::{Metric, MetricId, RunSet};
+use perfblame_blame::{Evidence, Explanation, Finding, Interval, Options, RunCosts, suspects};
+use perfblame_cct::{Measure, Metric, MetricId, NodeId, RunSet, Unit, Warning};
 use perfblame_matching::{Identity, Joint, Link, Side, join, match_by_key};
 
-use super::{Diff, DiffError, DiffQuery, DiffRow, DiffTree, Estimate, Fate, SideTotals, Verdict};
+use super::{
+    Diff, DiffError, DiffQuery, DiffRow, DiffTree, Estimate, Fate, MinDelta, RuntimeCost,
+    SideTotals, Suspect,
+};
 use crate::{FunctionView, Loaded};
 
 /// Compares two sides.
 pub fn diff(before: &Loaded, after: &Loaded, query: &DiffQuery) -> Result<Diff, DiffError> {
     let metric = choose(&before.runs, &after.runs, query.metric.as_deref())?;
-    let weights = [(&before.runs, metric.before), (&after.runs, metric.after)]
-        .map(|(set, metric)| self_weights(set, metric));
-    let old = Side { symbols: &before.runs.symbols, tree: &before.runs.tree, weights: &weights[0] };
-    let new = Side { symbols: &after.runs.symbols, tree: &after.runs.tree, weights: &weights[1] };
-    let identity = Identity::by_name(&old, &new);
-    let matching = match_by_key(&old, &new, &identity);
-    let joint = join(&old, &new, &identity, &matching);
-    let tree = tree(&joint, &weights, [before.runs.runs.len(), after.runs.runs.len()]);
-    let totals = |side: &Loaded, metric: MetricId| {
-        let totals: Vec<f64> =
-            side.runs.runs.iter().map(|run| run.cells.total(metric) as f64).collect();
-        let mut sorted = totals.clone();
-        sorted.sort_by(f64::total_cmp);
-        let median = sorted.get(sorted.len() / 2).copied().unwrap_or(0.0);
-        let (low, high) = (sorted.first().copied(), sorted.last().copied());
-        let total = Estimate { median, low: low.unwrap_or(0.0), high: high.unwrap_or(0.0) };
-        SideTotals { inputs: side.names.clone(), totals, total }
+    let sets = [&before.runs, &after.runs];
+    let ids = [metric.before, metric.after];
+    let factors = factors(sets, query)?;
+    let weights = [0, 1].map(|side| self_weights(sets[side], ids[side]));
+    let sides = [0, 1].map(|side| Side {
+        symbols: &sets[side].symbols,
+        tree: &sets[side].tree,
+        weights: &weights[side],
+    });
+    let identity = Identity::by_name(&sides[0], &sides[1]);
+    let matching = match_by_key(&sides[0], &sides[1], &identity);
+    let joint = join(&sides[0], &sides[1], &identity, &matching);
+    let shown = 10f64.powi(-i32::from(metric.metric.decimals));
+    let runs = [0, 1].map(|side| {
+        let calls = sets[side].metric("calls").filter(|calls| *calls != ids[side]);
+        let of_run = sets[side].runs.iter().zip(&factors[side]);
+        of_run
+            .map(|(run, factor)| RunCosts {
+                cells: &run.cells,
+                metric: ids[side],
+                calls,
+                factor: factor * shown,
+                quantum: quantum(&metric.metric, run, ids[side]),
+            })
+            .collect::<Vec<_>>()
+    });
+    let evidence = Evidence {
+        joint: &joint,
+        before: &runs[0],
+        after: &runs[1],
+        counted: metric.metric.unit != Unit::Nanoseconds,
+        waits: matches!(metric.metric.name.as_str(), "blocked" | "parked" | "waiting" | "off-cpu"),
     };
-    let (before_totals, after_totals) =
-        (totals(before, metric.before), totals(after, metric.after));
-    let change = after_totals.total.median - before_totals.total.median;
-    Ok(Diff {
+    let typical = |runs: &[RunCosts<'_>]| {
+        let totals = runs.iter().map(|run| run.cells.total(run.metric) as f64 * run.factor);
+        totals.sum::<f64>() / runs.len().max(1) as f64
+    };
+    let min_delta = query.min_delta.map(|least| match least {
+        MinDelta::Absolute(value) => value,
+        MinDelta::Share(share) => share * typical(&runs[0]),
+    });
+    let found = suspects(&evidence, Options { min_delta });
+    Ok(answer(before, after, query, metric.metric, &joint, &runs, &found))
+}
+
+/// What one sample stands for in a run; 0 for exact values.
+fn quantum(metric: &Metric, run: &perfblame_cct::Run, id: MetricId) -> f64 {
+    if metric.measure == Measure::Exact {
+        return 0.0;
+    }
+    match run.periods.get(id.index()).copied().flatten() {
+        Some(period) if period > 0 => period as f64,
+        // One sample is one, unless the file says how many there are and what they sum up to.
+        _ if metric.unit == Unit::Count && metric.name == "samples" => 1.0,
+        _ if run.samples > 0 => run.cells.total(id) as f64 / run.samples as f64,
+        _ => 1.0,
+    }
+}
+
+/// What the values of each run are multiplied with.
+fn factors(sets: [&RunSet; 2], query: &DiffQuery) -> Result<[Vec<f64>; 2], DiffError> {
+    let mut factors = sets.map(|set| vec![1.0; set.runs.len()]);
+    if let Some((before, after)) = &query.work {
+        let given = [before, after];
+        let reference = before.iter().sum::<f64>() / before.len().max(1) as f64;
+        for side in 0..2 {
+            let (runs, work) = (factors[side].len(), given[side]);
+            if work.len() != 1 && work.len() != runs {
+                let side = ["before", "after"][side];
+                return Err(DiffError::Work { side, runs, given: work.len() });
+            }
+            for (run, factor) in factors[side].iter_mut().enumerate() {
+                let work = work.get(run).or(work.first()).copied().unwrap_or(1.0);
+                if work > 0.0 {
+                    *factor = reference / work;
+                }
+            }
+        }
+    }
+    Ok(factors)
+}
+
+fn answer(
+    before: &Loaded,
+    after: &Loaded,
+    query: &DiffQuery,
+    metric: Metric,
+    joint: &Joint,
+    runs: &[Vec<RunCosts<'_>>; 2],
+    found: &Explanation,
+) -> Diff {
+    let side = |loaded: &Loaded, totals: &[f64]| SideTotals {
+        inputs: loaded.names.clone(),
+        totals: totals.to_vec(),
+        total: typical(totals),
+    };
+    let view = |node: NodeId| {
+        FunctionView::of(&joint.symbols, joint.symbols.frame(joint.tree.frame(node)).function)
+    };
+    let whole: f64 = found.suspects.iter().map(|finding| finding.delta.value).sum();
+    let grown = found.change.value.max(whole);
+    let suspects = |findings: &[Finding], whole: f64| -> Vec<Suspect> {
+        (findings.iter().enumerate())
+            .filter_map(|(row, finding)| {
+                let heaviest = *finding.contexts.first()?;
+                Some(Suspect {
+                    rank: row + 1,
+                    function: view(heaviest),
+                    kind: finding.kind,
+                    path: joint.tree.path(heaviest).into_iter().map(view).collect(),
+                    contexts: finding.contexts.iter().map(|row| row.index()).collect(),
+                    before: mean(&finding.before),
+                    after: mean(&finding.after),
+                    delta: estimate(finding.delta),
+                    runs_before: finding.before.clone(),
+                    runs_after: finding.after.clone(),
+                    p_value: finding.p_value,
+                    share: if whole == 0.0 {
+                        0.0
+                    } else {
+                        (finding.delta.value / whole).clamp(0.0, 1.0)
+                    },
+                    calls: finding.calls,
+                    was: None,
+                    notes: Vec::new(),
+                    changes: Vec::new(),
+                })
+            })
+            .collect()
+    };
+    let shrunk: f64 = found.improvements.iter().map(|finding| finding.delta.value).sum();
+    let mut warnings = Vec::new();
+    for (name, loaded) in [("before", before), ("after", after)] {
+        for warning in loaded.runs.runs.iter().flat_map(|run| &run.warnings) {
+            let message = format!("{name}: {}", warning.message);
+            warnings.push(Warning { message, ..warning.clone() });
+        }
+    }
+    if runs.iter().any(|runs| runs.len() < 2) {
+        warnings.push(Warning {
+            code: "few-runs".to_owned(),
+            message: "one run on a side: chance is not excluded; three or more runs on each side tell more"
+                .to_owned(),
+            count: 1,
+        });
+    }
+    Diff {
         method: query.method,
-        metric: metric.metric,
-        verdict: Verdict::Inconclusive,
-        before: before_totals,
-        after: after_totals,
-        change: Estimate { median: change, low: change, high: change },
-        p_value: None,
-        threshold: 0.0,
+        metric,
+        verdict: found.verdict,
+        before: side(before, &found.before),
+        after: side(after, &found.after),
+        change: estimate(found.change),
+        p_value: found.p_value,
+        threshold: found.threshold,
         normalised: None,
-        suspects: Vec::new(),
-        improvements: Vec::new(),
-        runtime: Vec::new(),
-        unexplained: change,
-        runs_needed: None,
+        suspects: suspects(&found.suspects, grown),
+        improvements: suspects(&found.improvements, found.change.value.min(shrunk)),
+        moved: suspects(&found.moved, 0.0),
+        minor: found.minor,
+        runtime: (found.runtime.iter())
+            .map(|cost| RuntimeCost {
+                function: view(cost.row),
+                before: cost.before,
+                after: cost.after,
+            })
+            .collect(),
+        unexplained: found.unexplained,
+        runs_needed: found.runs_needed,
         graph: None,
         paths: Vec::new(),
-        tree,
-        warnings: Vec::new(),
-    })
+        tree: tree(joint, runs),
+        warnings,
+    }
+}
+
+fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len().max(1) as f64
+}
+
+fn estimate(interval: Interval) -> Estimate {
+    Estimate { median: interval.value, low: interval.low, high: interval.high }
+}
+
+/// The median of the runs and the range they lie in.
+fn typical(totals: &[f64]) -> Estimate {
+    let mut sorted = totals.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let (Some(low), Some(high)) = (sorted.first(), sorted.last()) else {
+        return Estimate::default();
+    };
+    let middle = sorted.len() / 2;
+    let median = if sorted.len() % 2 == 1 {
+        sorted[middle]
+    } else {
+        f64::midpoint(sorted[middle - 1], sorted[middle])
+    };
+    Estimate { median, low: *low, high: *high }
 }
 
 /// The metric of both sides.
@@ -105,19 +266,25 @@ fn self_weights(set: &RunSet, metric: MetricId) -> Vec<i64> {
     weights
 }
 
-fn tree(joint: &Joint, weights: &[Vec<i64>; 2], runs: [usize; 2]) -> DiffTree {
-    let mean = |side: usize, node: Option<perfblame_cct::NodeId>| {
-        let weight = node.map_or(0, |node| weights[side][node.index()]);
-        weight as f64 / runs[side].max(1) as f64
-    };
+fn tree(joint: &Joint, runs: &[Vec<RunCosts<'_>>; 2]) -> DiffTree {
+    let mut costs = [vec![0.0; joint.tree.len()], vec![0.0; joint.tree.len()]];
+    for (side, runs) in runs.iter().enumerate() {
+        let place = [&joint.row_of_before, &joint.row_of_after][side];
+        for run in runs {
+            let share = run.factor / runs.len() as f64;
+            for (node, _, value) in run.cells.of(run.metric) {
+                costs[side][place[node.index()].index()] += value as f64 * share;
+            }
+        }
+    }
     let rows = joint.tree.nodes().map(|node| {
         let row = node.index();
         let function = joint.symbols.frame(joint.tree.frame(node)).function;
         DiffRow {
             parent: joint.tree.parent(node).map(|parent| parent.index() as u32),
             function: function.index() as u32,
-            before: mean(0, joint.before[row]),
-            after: mean(1, joint.after[row]),
+            before: costs[0][row],
+            after: costs[1][row],
             fate: match (joint.before[row], joint.after[row], joint.link[row]) {
                 (None, _, _) => Fate::New,
                 (_, None, _) => Fate::Gone,

@@ -1,0 +1,370 @@
+//! From groups of costs to findings: tested, sorted, cut to what explains the change.
+
+use perfblame_cct::NodeId;
+
+use super::costs::{Costs, Visible, for_each_run};
+use super::scale::Scale;
+use super::tops::{Reason, Top};
+use super::verdict::{Total, judge, scaled_totals};
+use super::{Evidence, Explanation, Finding, Interval, Kind, Options, RuntimeChange};
+use crate::fdr::adjusted;
+use crate::noise::{Difference, Noise};
+use crate::permutation::permutation_test;
+
+/// Expected share of false findings among those that are reported.
+const FALSE_DISCOVERIES: f64 = 0.01;
+/// Without a threshold of the user's, less than this part of the total is no finding.
+const LEAST_SHARE: f64 = 2.5e-3;
+/// Beside a suspect, one that is this much smaller explains nothing.
+const BESIDE: f64 = 0.05;
+/// The same where one side has a single run, which may be a bad day.
+const FALSE_DISCOVERIES_OF_ONE: f64 = 1e-4;
+/// With one run on each side: findings that sampling and the usual spread make this unlikely are worth listing.
+const WORTH_LISTING: f64 = 0.01;
+/// Contexts are listed until they hold this part of a finding.
+const LISTED: f64 = 0.99;
+
+/// The group that answers for each row, and the calls that answer for subtrees.
+struct Groups<'a> {
+    of_row: Vec<u32>,
+    tops: &'a [Top],
+    /// Rows that are tops, by place in `tops`.
+    top_of_row: hashbrown::HashMap<usize, usize>,
+}
+
+impl<'a> Groups<'a> {
+    fn of(evidence: &Evidence<'_>, tops: &'a [Top]) -> Self {
+        let mut of_row = evidence.joint.class.clone();
+        for top in tops {
+            of_row[evidence.joint.tree.subtree(top.row)].fill(top.class);
+        }
+        let top_of_row = tops.iter().enumerate().map(|(at, top)| (top.row.index(), at)).collect();
+        Self { of_row, tops, top_of_row }
+    }
+
+    /// The cost of every group in every run, and without scaling.
+    fn costs(&self, evidence: &Evidence<'_>, costs: &Costs) -> Vec<f64> {
+        let count = costs.count();
+        let mut sums = vec![0.0; costs.classes * count];
+        for_each_run(evidence, |run, side, run_costs| {
+            let joint = evidence.joint;
+            let place = [&joint.row_of_before, &joint.row_of_after][side];
+            for (node, _, value) in run_costs.cells.of(run_costs.metric) {
+                let row = place[node.index()].index();
+                if !costs.runtime[row] {
+                    sums[self.of_row[row] as usize * count + run] +=
+                        value as f64 * costs.factors[run];
+                }
+            }
+        });
+        sums
+    }
+}
+
+/// A group that was tested.
+struct Tested {
+    class: usize,
+    difference: Difference,
+    adjusted: f64,
+    found: bool,
+}
+
+pub(super) fn explain(
+    evidence: &Evidence<'_>,
+    costs: &Costs,
+    visible: &Visible,
+    noise: &Noise,
+    scale: &Scale,
+    tops: &[Top],
+    options: Options,
+) -> Explanation {
+    let groups = Groups::of(evidence, tops);
+    let sums = groups.costs(evidence, costs);
+    let count = costs.count();
+    let values = |class: usize| &sums[class * count..(class + 1) * count];
+    let total = Total::of(costs, noise);
+    let threshold = options.min_delta.unwrap_or_else(|| {
+        (total.typical() * LEAST_SHARE)
+            .max(2.0 * costs.quantum / costs.runs[0].min(costs.runs[1]).max(1) as f64)
+    });
+    let single = costs.runs.iter().all(|runs| *runs < 2);
+    let tested = test(costs, noise, scale, threshold, single, &values);
+    let mut findings: Vec<Finding> = Vec::new();
+    let mut minor = (0, 0.0);
+    let largest = (tested.iter().filter(|group| group.found))
+        .map(|group| group.difference.delta.abs())
+        .fold(0.0, f64::max);
+    for group in tested.iter().filter(|group| group.found) {
+        if group.difference.delta.abs() < (largest * BESIDE).max(threshold) {
+            minor.0 += 1;
+            minor.1 += group.difference.delta;
+            continue;
+        }
+        findings.push(finding(evidence, costs, &groups, group, values(group.class), single));
+    }
+    let (mut suspects, mut improvements): (Vec<_>, Vec<_>) =
+        findings.into_iter().partition(|finding| finding.delta.value > 0.0);
+    let moved = take_moved(costs, visible, noise, scale, &mut suspects, &improvements);
+    let by_size = |a: &Finding, b: &Finding| {
+        let size = |finding: &Finding| finding.delta.value.abs();
+        size(b).total_cmp(&size(a)).then_with(|| a.contexts.cmp(&b.contexts))
+    };
+    suspects.sort_by(by_size);
+    improvements.sort_by(by_size);
+    let runtime = runtime(evidence, costs);
+    let explained: f64 = (suspects.iter().chain(&improvements).chain(&moved))
+        .map(|finding| finding.delta.value)
+        .sum::<f64>()
+        + runtime
+            .iter()
+            .filter(|cost| !is_idle(evidence, cost.row))
+            .map(|cost| cost.after - cost.before)
+            .sum::<f64>();
+    let judged = judge(costs, noise, scale, &total, threshold, &suspects, &improvements);
+    Explanation {
+        verdict: judged.verdict,
+        before: costs.totals[..costs.runs[0]].to_vec(),
+        after: costs.totals[costs.runs[0]..].to_vec(),
+        change: total.change,
+        p_value: total.p_value,
+        threshold,
+        unexplained: total.change.value - explained,
+        suspects,
+        improvements,
+        moved,
+        minor,
+        runtime,
+        common: scale.common,
+        runs_needed: judged.runs_needed,
+    }
+}
+
+fn test<'v>(
+    costs: &Costs,
+    noise: &Noise,
+    scale: &Scale,
+    threshold: f64,
+    single: bool,
+    values: &impl Fn(usize) -> &'v [f64],
+) -> Vec<Tested> {
+    // What could never be found is not tested, so that it does not weigh on what could.
+    let enough = |class: &usize| {
+        let [before, after] = costs.sides(values(*class));
+        before.mean.max(after.mean) >= threshold.max(2.0 * costs.quantum)
+    };
+    let classes: Vec<usize> = (0..costs.classes).filter(enough).collect();
+    let differences: Vec<Difference> = (classes.iter())
+        .map(|class| {
+            let [before, after] = costs.sides(values(*class));
+            noise.difference(&before, &after, scale.error)
+        })
+        .collect();
+    let p_values: Vec<f64> = differences.iter().map(|difference| difference.p).collect();
+    let adjusted = adjusted(&p_values);
+    let allowed = match costs.runs {
+        _ if single => WORTH_LISTING,
+        [1, _] | [_, 1] => FALSE_DISCOVERIES_OF_ONE,
+        _ => FALSE_DISCOVERIES,
+    };
+    (classes.into_iter().zip(differences).zip(adjusted))
+        .map(|((class, difference), adjusted)| {
+            let found = adjusted <= allowed
+                && difference.delta.abs() >= threshold
+                && (single || runs_agree(costs, values(class)));
+            Tested { class, difference, adjusted, found }
+        })
+        .collect()
+}
+
+/// The cross-check without assumptions: the runs of the two sides are apart by more than a few of them explain.
+fn runs_agree(costs: &Costs, values: &[f64]) -> bool {
+    let (before, after) = values.split_at(costs.runs[0]);
+    let (p, least) = permutation_test(before, after);
+    p <= (2.0 * least).max(0.05)
+}
+
+fn finding(
+    evidence: &Evidence<'_>,
+    costs: &Costs,
+    groups: &Groups<'_>,
+    group: &Tested,
+    values: &[f64],
+    single: bool,
+) -> Finding {
+    let (before, after) = values.split_at(costs.runs[0]);
+    let (low, high) = group.difference.interval();
+    let contexts = contexts(evidence, costs, groups, group);
+    let calls = calls(evidence, &contexts);
+    let [mean_before, mean_after] = costs.sides(values).map(|side| side.mean);
+    let alike = contexts.first().is_some_and(|row| {
+        let top = groups.top_of_row.get(&row.index()).map(|at| groups.tops[*at].reason);
+        top == Some(Reason::Alike)
+    });
+    let more_calls = calls.is_some_and(|(before, after)| {
+        let (calls, cost) = (after / before, mean_after / mean_before);
+        before > 0.0 && after > 0.0 && calls.ln() / cost.ln() > 0.5
+    });
+    let by_calls = more_calls || (alike && calls.is_none());
+    let kind = match group.difference.delta > 0.0 {
+        true if mean_before == 0.0 => Kind::New,
+        true if evidence.waits => Kind::Waits,
+        true if by_calls => Kind::MoreCalls,
+        true => Kind::Slower,
+        false if mean_after == 0.0 => Kind::Gone,
+        false if by_calls => Kind::FewerCalls,
+        false => Kind::Faster,
+    };
+    Finding {
+        contexts,
+        kind,
+        before: before.to_vec(),
+        after: after.to_vec(),
+        delta: Interval { value: group.difference.delta, low, high },
+        p_value: (!single).then_some(group.adjusted),
+        calls,
+    }
+}
+
+/// The rows where the group's difference is, the largest first.
+fn contexts(
+    evidence: &Evidence<'_>,
+    costs: &Costs,
+    groups: &Groups<'_>,
+    group: &Tested,
+) -> Vec<NodeId> {
+    let tree = &evidence.joint.tree;
+    let sign = group.difference.delta.signum();
+    let mut rows: Vec<(f64, NodeId)> = Vec::new();
+    let mut row = 0;
+    while row < tree.len() {
+        let node = NodeId::new(row);
+        let top = groups.top_of_row.contains_key(&row);
+        if groups.of_row[row] as usize == group.class && !costs.runtime[row] {
+            let values = if top { &costs.row_inclusive } else { &costs.row_self };
+            let delta = (values[1][row] - values[0][row]) * sign;
+            if delta > 0.0 {
+                rows.push((delta, node));
+            }
+        }
+        row = if top { tree.subtree(node).end } else { row + 1 };
+    }
+    rows.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+    let all: f64 = rows.iter().map(|(delta, _)| delta).sum();
+    let mut sum = 0.0;
+    rows.into_iter()
+        .take_while(|(delta, _)| {
+            let more = sum < all * LISTED;
+            sum += delta;
+            more
+        })
+        .map(|(_, node)| node)
+        .collect()
+}
+
+/// Calls of these contexts in a mean run before and after.
+fn calls(evidence: &Evidence<'_>, contexts: &[NodeId]) -> Option<(f64, f64)> {
+    let rows: hashbrown::HashSet<NodeId> = contexts.iter().copied().collect();
+    let mut sums = [0.0; 2];
+    let mut counted = true;
+    for_each_run(evidence, |_, side, run| {
+        let Some(calls) = run.calls else {
+            counted = false;
+            return;
+        };
+        let joint = evidence.joint;
+        let place = [&joint.row_of_before, &joint.row_of_after][side];
+        let sum: i64 = (run.cells.of(calls))
+            .filter(|(node, _, _)| rows.contains(&place[node.index()]))
+            .fold(0i64, |sum, (_, _, value)| sum.saturating_add(value));
+        sums[side] += sum as f64;
+    });
+    let mean = |side: usize, runs: usize| sums[side] / runs.max(1) as f64;
+    let calls = (mean(0, evidence.before.len()), mean(1, evidence.after.len()));
+    (counted && (calls.0 > 0.0 || calls.1 > 0.0)).then_some(calls)
+}
+
+/// Takes out the suspects that only grew by what something else below the same caller lost.
+fn take_moved(
+    costs: &Costs,
+    visible: &Visible,
+    noise: &Noise,
+    scale: &Scale,
+    suspects: &mut Vec<Finding>,
+    improvements: &[Finding],
+) -> Vec<Finding> {
+    if improvements.is_empty() {
+        return Vec::new();
+    }
+    let all = scaled_totals(costs, visible);
+    let whole = noise.difference(&all[0], &all[1], scale.error);
+    let stays = |difference: &Difference, delta: f64| {
+        difference.interval().0 > 0.0 || difference.delta > delta * 0.3
+    };
+    let place_of = |row: NodeId| {
+        let at = visible.rows.partition_point(|known| (*known as usize) < row.index());
+        (visible.rows.get(at).is_some_and(|known| *known as usize == row.index())).then_some(at)
+    };
+    let mut moved = Vec::new();
+    suspects.retain_mut(|suspect| {
+        let delta = suspect.delta.value;
+        let mut stayed = stays(&whole, delta);
+        // Of a suspect in one main context, every caller must have grown as well.
+        if let Some(at) = suspect.contexts.first().and_then(|row| place_of(*row)) {
+            let own = |at: usize| {
+                let [before, after] = costs.sides(visible.whole(at));
+                after.mean - before.mean
+            };
+            if own(at) > delta * 0.5 {
+                let mut above = visible.parent[at];
+                while let (true, Some(parent)) = (stayed, above) {
+                    let [before, after] = costs.sides(visible.whole(parent as usize));
+                    let difference = noise.difference(&before, &after, scale.error);
+                    stayed = stays(&difference, delta);
+                    above = visible.parent[parent as usize];
+                }
+            }
+        }
+        if !stayed {
+            suspect.kind = Kind::Moved;
+            moved.push(suspect.clone());
+        }
+        stayed
+    });
+    moved
+}
+
+/// What the runtime itself cost, the largest change first.
+fn runtime(evidence: &Evidence<'_>, costs: &Costs) -> Vec<RuntimeChange> {
+    let joint = evidence.joint;
+    let mut of_class: std::collections::BTreeMap<u32, RuntimeChange> =
+        std::collections::BTreeMap::new();
+    for_each_run(evidence, |_, side, run| {
+        let place = [&joint.row_of_before, &joint.row_of_after][side];
+        let share = run.factor / costs.runs[side] as f64;
+        for (node, _, value) in run.cells.of(run.metric) {
+            let row = place[node.index()];
+            if !costs.runtime[row.index()] {
+                continue;
+            }
+            let change = of_class.entry(joint.class[row.index()]).or_insert(RuntimeChange {
+                row,
+                before: 0.0,
+                after: 0.0,
+            });
+            let into = if side == 0 { &mut change.before } else { &mut change.after };
+            *into += value as f64 * share;
+        }
+    });
+    let mut changes: Vec<_> = of_class.into_values().collect();
+    changes.sort_by(|a, b| {
+        let size = |change: &RuntimeChange| (change.after - change.before).abs();
+        size(b).total_cmp(&size(a)).then(a.row.cmp(&b.row))
+    });
+    changes
+}
+
+fn is_idle(evidence: &Evidence<'_>, row: NodeId) -> bool {
+    let joint = evidence.joint;
+    let function = joint.symbols.frame(joint.tree.frame(row)).function;
+    joint.symbols.function(function).layer == perfblame_cct::Layer::Idle
+}

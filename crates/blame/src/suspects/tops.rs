@@ -1,0 +1,221 @@
+//! Calls that answer for everything below them: those that are new or gone, and those called more or less often.
+//!
+//! A new call brings its whole subtree along, and a call made twice as often doubles all of it. In both cases the
+//! functions below did nothing wrong, however much more they cost.
+
+use perfblame_cct::NodeId;
+
+use super::Evidence;
+use super::costs::{Costs, Visible};
+use super::scale::Scale;
+use crate::noise::{Difference, Noise};
+use crate::special::chi_squared_tail;
+
+/// Why a call answers for what is below it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Reason {
+    /// It is only after.
+    New,
+    /// It is only before.
+    Gone,
+    /// All of it grew or shrank alike.
+    Alike,
+}
+
+/// A call that answers for its subtree.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Top {
+    /// Its row in the joint tree.
+    pub(super) row: NodeId,
+    /// The class that is to blame: its own, or its caller's.
+    pub(super) class: u32,
+    /// Why.
+    pub(super) reason: Reason,
+}
+
+/// So many samples must be missing on the other side before a call counts as new or gone.
+const MISSED_SAMPLES: f64 = 6.0;
+/// A subtree is looked into where its change is this unlikely to be chance.
+const LOOK: f64 = 0.01;
+/// Parts that differ this clearly in how they grew did not grow alike.
+const APART: f64 = 0.01;
+/// A subtree that grew or shrank by more than this factor is hardly there on one side.
+const HARDLY_THERE: f64 = 8.0;
+/// A callee with this part of the change is the one to look at.
+const NEARLY_ALL: f64 = 0.95;
+/// Work on growth alike, in values read: beyond it subtrees are taken apart instead.
+const BUDGET: usize = 50_000_000;
+
+/// Finds the calls that answer for their subtrees; none is below another.
+pub(super) fn tops(
+    evidence: &Evidence<'_>,
+    costs: &Costs,
+    visible: &Visible,
+    noise: &Noise,
+    scale: &Scale,
+) -> Vec<Top> {
+    let look = Look { evidence, costs, visible, noise, scale };
+    let mut tops = Vec::new();
+    let mut budget = BUDGET;
+    let mut at = 0;
+    // Pre-order, with subtrees skipped once they are accounted for.
+    while at < visible.len() {
+        let skip = visible.end[at] as usize;
+        if let Some(top) = look.on_one_side(at) {
+            tops.push(top);
+            at = skip;
+            continue;
+        }
+        let whole = look.difference(visible.whole(at));
+        if whole.p > LOOK {
+            // Its own parts may still have changed, but not so that they would not cancel out.
+            at += 1;
+            continue;
+        }
+        let size = (skip - at) * costs.count();
+        if size <= budget && skip > at + 1 {
+            budget -= size;
+            if look.grew_alike(at, &whole) {
+                let lowest = look.lowest(at);
+                let row = NodeId::new(visible.rows[lowest] as usize);
+                let class = evidence.joint.class[row.index()];
+                tops.push(Top { row, class, reason: Reason::Alike });
+                at = skip;
+                continue;
+            }
+        }
+        at += 1;
+    }
+    tops
+}
+
+struct Look<'a> {
+    evidence: &'a Evidence<'a>,
+    costs: &'a Costs,
+    visible: &'a Visible,
+    noise: &'a Noise,
+    scale: &'a Scale,
+}
+
+impl Look<'_> {
+    fn difference(&self, values: &[f64]) -> Difference {
+        let [before, after] = self.costs.sides(values);
+        self.noise.difference(&before, &after, self.scale.error)
+    }
+
+    fn means(&self, at: usize) -> [f64; 2] {
+        let row = self.visible.rows[at] as usize;
+        [self.costs.row_inclusive[0][row], self.costs.row_inclusive[1][row]]
+    }
+
+    /// The call is on one side only, and that is no accident of sampling.
+    fn on_one_side(&self, at: usize) -> Option<Top> {
+        let [before, after] = self.means(at);
+        let (missing, there, reason) = if before == 0.0 && after > 0.0 {
+            (0, after, Reason::New)
+        } else if after == 0.0 && before > 0.0 {
+            (1, before, Reason::Gone)
+        } else {
+            return None;
+        };
+        // Had the caller cost as little before as it did, how many samples of this call would there have been?
+        let caller = match self.visible.parent[at] {
+            Some(parent) => {
+                let means = self.means(parent as usize);
+                (means[missing] / means[1 - missing]).min(1.0)
+            }
+            None => 1.0,
+        };
+        let runs = self.costs.runs[missing] as f64;
+        if there * caller * runs < MISSED_SAMPLES * self.costs.quantum || caller == 0.0 {
+            return None;
+        }
+        let row = NodeId::new(self.visible.rows[at] as usize);
+        Some(Top { row, class: self.answers(row), reason })
+    }
+
+    /// The class that answers for a new or gone call: its own, or the caller's when the call is of something built in,
+    /// which has no code that anybody could have changed.
+    fn answers(&self, row: NodeId) -> u32 {
+        let joint = self.evidence.joint;
+        let place = |row: NodeId| {
+            let function = joint.symbols.frame(joint.tree.frame(row)).function;
+            let function = joint.symbols.function(function);
+            function.component.or(function.file)
+        };
+        let class = joint.class[row.index()];
+        match joint.tree.parent(row) {
+            Some(parent) if place(row).is_none() && place(parent).is_some() => {
+                joint.class[parent.index()]
+            }
+            _ => class,
+        }
+    }
+
+    /// All parts of a subtree changed by the same factor, and it is not one part that changed.
+    fn grew_alike(&self, at: usize, whole: &Difference) -> bool {
+        let [before, after] = self.costs.sides(self.visible.whole(at));
+        if before.mean <= 0.0 || after.mean <= 0.0 {
+            return false;
+        }
+        let ratio = after.mean / before.mean;
+        let end = self.visible.end[at] as usize;
+        let runs = self.costs.runs.map(|runs| runs as f64);
+        let (mut squares, mut parts) = (0.0, 0.0);
+        let mut largest: Option<(f64, usize)> = None;
+        let mut rest = [before.mean, after.mean];
+        let mut test = |means: [f64; 2]| {
+            // What nobody could have seen changing says nothing.
+            if means[0] * ratio + means[1] < 2.0 * self.costs.quantum {
+                return;
+            }
+            let off = means[1] - ratio * means[0];
+            let variance = self.noise.trend(means[1]) / runs[1]
+                + ratio * ratio * self.noise.trend(means[0]) / runs[0];
+            squares += off * off / variance;
+            parts += 1.0;
+        };
+        for place in at..end {
+            let row = self.visible.rows[place] as usize;
+            let means = [self.costs.row_self[0][row], self.costs.row_self[1][row]];
+            rest = [rest[0] - means[0], rest[1] - means[1]];
+            test(means);
+            let grown = (means[1] - means[0]) * whole.delta.signum();
+            if largest.is_none_or(|(most, _)| grown > most) {
+                largest = Some((grown, place));
+            }
+        }
+        test([rest[0].max(0.0), rest[1].max(0.0)]);
+        let Some((_, largest)) = largest else { return false };
+        if parts < 2.0 || chi_squared_tail(squares, parts - 1.0) < APART {
+            return false;
+        }
+        // Without the part that changed most, did the others change?
+        let others: Vec<f64> = (self.visible.whole(at).iter())
+            .zip(self.visible.own(largest))
+            .map(|(whole, part)| whole - part)
+            .collect();
+        let others = self.difference(&others);
+        // Where one side has next to nothing, nothing speaks against growth alike; then only costs spread over many
+        // parts speak for it.
+        let least = if ratio.ln().abs() > HARDLY_THERE.ln() { 0.5 } else { 0.1 };
+        others.p < LOOK
+            && others.delta.signum() == whole.delta.signum()
+            && others.delta.abs() > whole.delta.abs() * least
+    }
+
+    /// From a call down to the lowest one that holds nearly all of its change.
+    fn lowest(&self, at: usize) -> usize {
+        let change = |at: usize| {
+            let [before, after] = self.means(at);
+            after - before
+        };
+        let mut at = at;
+        while let Some(child) =
+            (self.visible.children(at)).find(|child| change(*child) / change(at) >= NEARLY_ALL)
+        {
+            at = child;
+        }
+        at
+    }
+}

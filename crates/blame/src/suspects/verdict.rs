@@ -1,0 +1,160 @@
+//! What is the case, and how many runs would tell.
+
+use super::costs::{Costs, Visible};
+use super::scale::Scale;
+use super::{Finding, Interval, Verdict};
+use crate::noise::{Noise, Spread};
+use crate::special::{student_quantile, student_two_sided};
+
+/// The totals of both sides, as recorded. The runtime scatters so much that what is judged leaves it out.
+pub(super) struct Total {
+    sides: [Spread; 2],
+    pub(super) change: Interval,
+    pub(super) p_value: Option<f64>,
+    /// Standard deviation of one run's total.
+    deviation: f64,
+}
+
+/// A change of the total counts when it is this unlikely to be chance.
+const CERTAIN: f64 = 0.01;
+/// With one run on each side, sampling and common spread must make a change this unlikely.
+const BEYOND_SAMPLING: f64 = 1e-4;
+/// A change of the total that is this unlikely, and not small, may be one.
+const SUSPICIOUS: f64 = 0.02;
+/// A change below this part of the total is small.
+const WORTH_KNOWING: f64 = 0.05;
+/// When the total is known no better than this, nothing can be said.
+const BLIND: f64 = 1.0;
+/// More runs than this nobody makes.
+const MOST_RUNS: f64 = 1000.0;
+
+impl Total {
+    pub(super) fn of(costs: &Costs, noise: &Noise) -> Self {
+        let sides = costs.sides(&costs.blamable);
+        let medians = {
+            let (before, after) = costs.totals.split_at(costs.runs[0]);
+            [median(before), median(after)]
+        };
+        let own: f64 = sides.iter().map(|side| side.runs.saturating_sub(1) as f64).sum();
+        let delta = sides[1].mean - sides[0].mean;
+        let (error, freedom, deviation) = if own > 0.0 {
+            let pooled: f64 = (sides.iter())
+                .map(|side| side.variance * side.runs.saturating_sub(1) as f64)
+                .sum::<f64>()
+                / own;
+            // Never less than what sampling alone brings.
+            let pooled = pooled.max(costs.quantum * sides[0].mean.max(sides[1].mean));
+            let error: f64 = sides.iter().map(|side| pooled / side.runs.max(1) as f64).sum();
+            (error.sqrt(), own, pooled.sqrt())
+        } else {
+            let variance: f64 = sides.iter().map(|side| noise.trend(side.mean)).sum();
+            (variance.sqrt(), noise.freedom, (variance / 2.0).sqrt())
+        };
+        let p = if delta == 0.0 { 1.0 } else { student_two_sided(delta / error, freedom) };
+        let half = student_quantile(0.05, freedom) * error;
+        let value = medians[1] - medians[0];
+        let change = Interval { value, low: value - half, high: value + half };
+        Self { sides, change, p_value: (own > 0.0).then_some(p), deviation }
+    }
+
+    /// A typical run's total.
+    pub(super) fn typical(&self) -> f64 {
+        self.sides[0].mean.max(self.sides[1].mean)
+    }
+}
+
+/// The totals of what can be blamed, with what runs as a whole differ by taken out.
+pub(super) fn scaled_totals(costs: &Costs, visible: &Visible) -> [Spread; 2] {
+    let mut sums = vec![0.0; costs.count()];
+    for at in (0..visible.len()).filter(|at| visible.parent[*at].is_none()) {
+        for (sum, value) in sums.iter_mut().zip(visible.whole(at)) {
+            *sum += value;
+        }
+    }
+    costs.sides(&sums)
+}
+
+/// The middle value, the mean of the two middle ones where there are two.
+fn median(values: &[f64]) -> f64 {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    match sorted.len() {
+        0 => 0.0,
+        odd if odd % 2 == 1 => sorted[odd / 2],
+        even => f64::midpoint(sorted[even / 2 - 1], sorted[even / 2]),
+    }
+}
+
+pub(super) struct Judged {
+    pub(super) verdict: Verdict,
+    pub(super) runs_needed: Option<u32>,
+}
+
+pub(super) fn judge(
+    costs: &Costs,
+    noise: &Noise,
+    scale: &Scale,
+    total: &Total,
+    threshold: f64,
+    suspects: &[Finding],
+    improvements: &[Finding],
+) -> Judged {
+    let settled = |verdict| Judged { verdict, runs_needed: None };
+    let equal = |pair: &[f64]| (pair[0] - pair[1]).abs() <= f64::EPSILON * pair[0].abs();
+    if costs.blamable.windows(2).all(equal) && suspects.is_empty() && improvements.is_empty() {
+        return settled(Verdict::Unchanged);
+    }
+    let sum =
+        |findings: &[Finding]| findings.iter().map(|finding| finding.delta.value).sum::<f64>();
+    let net = sum(suspects) + sum(improvements);
+    let single = costs.runs.iter().all(|runs| *runs < 2);
+    if single {
+        let [before, after] = total.sides;
+        let difference = noise.difference(&before, &after, 0.0);
+        let certain = difference.p < BEYOND_SAMPLING && difference.delta.abs() >= threshold;
+        return match (certain, net) {
+            (true, net) if net > 0.0 && difference.delta > 0.0 => settled(Verdict::Regressed),
+            (true, net) if net < 0.0 && difference.delta < 0.0 => settled(Verdict::Improved),
+            _ => Judged {
+                verdict: Verdict::Inconclusive,
+                runs_needed: needed(total, total.change.value, threshold).or(Some(3)),
+            },
+        };
+    }
+    if !suspects.is_empty() && net > 0.0 {
+        return settled(Verdict::Regressed);
+    }
+    if !improvements.is_empty() && net < 0.0 {
+        return settled(Verdict::Improved);
+    }
+    let difference = noise.difference(&total.sides[0], &total.sides[1], 0.0);
+    let delta = difference.delta;
+    let alike = scale.common.ln().signum() == delta.signum();
+    if total.p_value.is_some_and(|p| p < CERTAIN)
+        && difference.p < CERTAIN
+        && delta.abs() >= threshold
+        && alike
+    {
+        return settled(if delta > 0.0 { Verdict::Regressed } else { Verdict::Improved });
+    }
+    // Something may be there, or the noise would hide whatever there is.
+    let (low, high) = difference.interval();
+    let suspicious = difference.p < SUSPICIOUS && delta.abs() > total.typical() * WORTH_KNOWING;
+    let blind = (high - low) / 2.0 > total.typical() * BLIND;
+    if suspicious || blind {
+        let runs_needed = needed(total, delta, threshold.max(total.typical() * WORTH_KNOWING));
+        return Judged { verdict: Verdict::Inconclusive, runs_needed };
+    }
+    settled(Verdict::Unchanged)
+}
+
+/// Runs on each side with which a difference like this would be found four times out of five.
+fn needed(total: &Total, delta: f64, threshold: f64) -> Option<u32> {
+    let delta = delta.abs().max(threshold);
+    if delta <= 0.0 {
+        return None;
+    }
+    let z = 2.576 + 0.842;
+    let runs = (2.0 * (z * total.deviation / delta).powi(2)).ceil().max(3.0);
+    (runs <= MOST_RUNS).then_some(runs as u32)
+}
