@@ -9,6 +9,8 @@ mod component;
 mod identity;
 mod joint;
 mod keyed;
+mod lcs;
+mod level;
 mod pairs;
 mod side;
 
@@ -16,5 +18,6 @@ pub use component::component_key;
 pub use identity::{FunctionMatch, Identity, Why};
 pub use joint::{Joint, join};
 pub use keyed::match_by_key;
+pub use level::{Level, LevelMatching, match_levels};
 pub use pairs::{Link, Matching, Pair};
 pub use side::Side;
