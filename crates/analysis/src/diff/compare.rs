@@ -3,7 +3,10 @@
 use perfblame_cct::{Metric, MetricId, RunSet};
 use perfblame_matching::{Identity, Joint, Link, Side, join, match_by_key};
 
-use super::{Diff, DiffError, DiffQuery, DiffRow, DiffTree, Estimate, Fate, SideTotals, Verdict};
+use super::{
+    Diff, DiffError, DiffQuery, DiffRow, DiffTree, Estimate, Fate, Method, SideTotals, Verdict,
+    critical_graph,
+};
 use crate::{FunctionView, Loaded};
 
 /// Compares two sides.
@@ -30,7 +33,7 @@ pub fn diff(before: &Loaded, after: &Loaded, query: &DiffQuery) -> Result<Diff, 
     let (before_totals, after_totals) =
         (totals(before, metric.before), totals(after, metric.after));
     let change = after_totals.total.median - before_totals.total.median;
-    Ok(Diff {
+    let mut diff = Diff {
         method: query.method,
         metric: metric.metric,
         verdict: Verdict::Inconclusive,
@@ -49,7 +52,12 @@ pub fn diff(before: &Loaded, after: &Loaded, query: &DiffQuery) -> Result<Diff, 
         paths: Vec::new(),
         tree,
         warnings: Vec::new(),
-    })
+    };
+    if query.method == Method::CriticalGraph {
+        let metrics = [metric.before, metric.after];
+        critical_graph::explain(&mut diff, before, after, metrics, [&[], &[]], query);
+    }
+    Ok(diff)
 }
 
 /// The metric of both sides.
