@@ -1,4 +1,5 @@
 //! The critical graph of a recorded web regression, where the samples are at hand.
+#![allow(clippy::unwrap_used, reason = "helpers of tests are tests")]
 
 use perfblame_analysis::{
     CriticalGraph, Diff, DiffQuery, LoadOptions, Loaded, Method, Source, diff, load,

@@ -3,7 +3,7 @@
 use perfblame_blame::{
     Call, CriticalOptions, LeastDelta, Markers, Timelines, critical_graph as compare,
 };
-use perfblame_cct::{Layer, Metric, MetricId, Unit, Warning};
+use perfblame_cct::{Layer, MetricId, Unit, Warning};
 
 use super::{CriticalGraph, CriticalNode, Diff, DiffQuery, MinDelta, Verdict};
 use crate::{FunctionView, Loaded};
@@ -17,8 +17,8 @@ const LEAST_SHARE: f64 = 0.01;
 /// Stands where a function has its component.
 const THREAD: &str = "(thread)";
 
-/// Explains a difference by its critical graph. `metrics` is the compared metric on each side, `scale` what the values of
-/// each run are multiplied with.
+/// Explains a difference by its critical graph. `metrics` is the compared metric on each side, `scale` what the stored
+/// values of each run are multiplied with.
 pub(super) fn explain(
     diff: &mut Diff,
     before: &Loaded,
@@ -27,19 +27,29 @@ pub(super) fn explain(
     scale: [&[f64]; 2],
     query: &DiffQuery,
 ) {
-    let scale = [shown(before, metrics[0], scale[0]), shown(after, metrics[1], scale[1])];
+    let digits = |side: &Loaded, metric: MetricId| {
+        let decimals = side.runs.metrics.get(metric.index()).map_or(0, |metric| metric.decimals);
+        10f64.powi(i32::from(decimals))
+    };
+    // Answers are in the stored values of the before side.
+    let digits_before = digits(before, metrics[0]);
+    let to_before = digits_before / digits(after, metrics[1]);
+    let runs = [before, after].map(|side| side.runs.runs.len());
+    let scale_after: Vec<f64> =
+        (0..runs[1]).map(|run| scale[1].get(run).copied().unwrap_or(1.0) * to_before).collect();
     let least = match query.min_delta {
-        Some(MinDelta::Absolute(least)) => LeastDelta::Absolute(least),
+        Some(MinDelta::Absolute(least)) => LeastDelta::Absolute(least * digits_before),
         Some(MinDelta::Share(share)) => LeastDelta::Share(share),
-        None if diff.metric.unit == Unit::Nanoseconds => LeastDelta::Absolute(LEAST_NANOSECONDS),
+        None if diff.metric.unit == Unit::Nanoseconds => {
+            LeastDelta::Absolute(LEAST_NANOSECONDS * digits_before)
+        }
         None => LeastDelta::Share(LEAST_SHARE),
     };
     let graph = compare(
-        &Timelines { runs: &before.runs, metric: metrics[0], scale: &scale[0] },
-        &Timelines { runs: &after.runs, metric: metrics[1], scale: &scale[1] },
+        &Timelines { runs: &before.runs, metric: metrics[0], scale: scale[0] },
+        &Timelines { runs: &after.runs, metric: metrics[1], scale: &scale_after },
         &CriticalOptions { least, markers: Markers::LeftOut },
     );
-    let runs = [before, after].map(|side| side.runs.runs.len());
     diff.warnings.extend(unpaired(runs));
     diff.warnings.extend(some(graph.too_different, "matched-by-key", || {
         "callees in a very different order were matched by their names alone".to_owned()
@@ -66,13 +76,6 @@ pub(super) fn explain(
     diff.verdict = if has_cause { Verdict::Regressed } else { Verdict::Unchanged };
     diff.threshold = graph.least;
     diff.graph = Some(CriticalGraph { nodes, threshold: graph.least, pruned: graph.pruned });
-}
-
-/// Factors that turn stored values into those users see.
-fn shown(side: &Loaded, metric: MetricId, scale: &[f64]) -> Vec<f64> {
-    let unit = side.runs.metrics.get(metric.index()).map_or(1.0, |metric: &Metric| metric.shown(1));
-    let factor = |run: usize| scale.get(run).copied().unwrap_or(1.0) * unit;
-    (0..side.runs.runs.len()).map(factor).collect()
 }
 
 fn pseudo(name: &str, component: Option<&str>) -> FunctionView {

@@ -106,3 +106,22 @@ fn what_is_not_time_counts_from_a_share_of_the_total() {
     "#]]
     .assert_eq(&drawn(&asked));
 }
+
+#[test]
+fn fractional_counts_stay_as_they_are_stored() {
+    let counted = |decimals: u8, work: usize| {
+        let mut profile = profile(&format!("{}\n{}", "main ".repeat(work), "work ".repeat(work)));
+        profile.metrics[0].decimals = decimals;
+        profile
+    };
+    // 10.0 before, 12.00 after: 2 more, where 1.5 count.
+    let least = Some(MinDelta::Absolute(1.5));
+    let diff = compared(vec![counted(1, 100)], vec![counted(2, 1200)], least);
+    expect![[r#"
+        regressed 15 pruned 0
+        0 - (root) - 100 120
+        1 0 main - 100 120
+        2 1 work - 100 120 cause
+    "#]]
+    .assert_eq(&drawn(&diff));
+}
