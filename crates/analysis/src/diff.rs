@@ -5,6 +5,7 @@
 
 mod answer;
 mod compare;
+mod critical_graph;
 
 pub use answer::{
     CodeChange, CriticalGraph, CriticalNode, Diff, DiffRow, DiffTree, Estimate, Fate, Kind, Method,

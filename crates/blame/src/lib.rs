@@ -12,4 +12,9 @@ mod suspects;
 pub use suspects::{
     Evidence, Explanation, Finding, Interval, Kind, Options, RunCosts, RuntimeChange, Verdict,
     suspects,
+mod critical_graph;
+
+pub use critical_graph::{
+    Call, CriticalGraph, CriticalNode, CriticalOptions, LeastDelta, Markers, Timelines,
+    critical_graph,
 };

@@ -3,7 +3,7 @@
 use hashbrown::HashMap;
 use perfblame_cct::FunctionId;
 
-use crate::Side;
+use crate::{Side, component_key};
 
 /// Why two functions are taken for one.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -36,14 +36,14 @@ pub struct Identity {
 }
 
 impl Identity {
-    /// Functions of equal name and component are one.
+    /// Functions of equal name and component are one, whatever host a script came from; see [`component_key`].
     pub fn by_name(before: &Side<'_>, after: &Side<'_>) -> Self {
         let mut known: HashMap<(&str, Option<&str>), u32> = HashMap::new();
         let mut classes = [before, after].map(|side| {
             let mut classes = Vec::with_capacity(side.symbols.functions().len());
             for (id, _) in side.symbols.functions() {
                 let next = known.len() as u32;
-                let key = (side.symbols.name(id), side.symbols.component(id));
+                let key = (side.symbols.name(id), side.symbols.component(id).map(component_key));
                 classes.push(*known.entry(key).or_insert(next));
             }
             classes

@@ -5,14 +5,19 @@
 //! deterministic: the amount of work decides, never the time it takes.
 #![warn(missing_docs)]
 
+mod component;
 mod identity;
 mod joint;
 mod keyed;
+mod lcs;
+mod level;
 mod pairs;
 mod side;
 
+pub use component::component_key;
 pub use identity::{FunctionMatch, Identity, Why};
 pub use joint::{Joint, join};
 pub use keyed::match_by_key;
+pub use level::{Level, LevelMatching, match_levels};
 pub use pairs::{Link, Matching, Pair};
 pub use side::Side;

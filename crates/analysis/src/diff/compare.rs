@@ -5,8 +5,8 @@ use perfblame_cct::{Measure, Metric, MetricId, NodeId, RunSet, Unit, Warning};
 use perfblame_matching::{Identity, Joint, Link, Side, join, match_by_key};
 
 use super::{
-    Diff, DiffError, DiffQuery, DiffRow, DiffTree, Estimate, Fate, MinDelta, RuntimeCost,
-    SideTotals, Suspect,
+    Diff, DiffError, DiffQuery, DiffRow, DiffTree, Estimate, Fate, Method, MinDelta,
+    RuntimeCost, SideTotals, Suspect, critical_graph,
 };
 use crate::{FunctionView, Loaded};
 
@@ -55,7 +55,16 @@ pub fn diff(before: &Loaded, after: &Loaded, query: &DiffQuery) -> Result<Diff, 
         MinDelta::Share(share) => share * typical(&runs[0]),
     });
     let found = suspects(&evidence, Options { min_delta });
-    Ok(answer(before, after, query, metric.metric, &joint, &runs, &found))
+    let mut diff = answer(before, after, query, metric.metric, &joint, &runs, &found);
+    match query.method {
+        Method::Suspects => {}
+        Method::CriticalGraph => {
+            let factors = [&*factors[0], &*factors[1]];
+            critical_graph::explain(&mut diff, before, after, ids, factors, query);
+        }
+        Method::Paths => {}
+    }
+    Ok(diff)
 }
 
 /// What one sample stands for in a run; 0 for exact values.

@@ -1,0 +1,107 @@
+//! The answer of `--method critical-graph`: `[zam]`, for those who know it and to reproduce it.
+
+use perfblame_blame::{
+    Call, CriticalOptions, LeastDelta, Markers, Timelines, critical_graph as compare,
+};
+use perfblame_cct::{Layer, MetricId, Unit, Warning};
+
+use super::{CriticalGraph, CriticalNode, Diff, DiffQuery, MinDelta, Verdict};
+use crate::{FunctionView, Loaded};
+
+/// What the paper's evaluation takes for the least difference that counts.
+const LEAST_NANOSECONDS: f64 = 50e6;
+
+/// The same for what is not time: the paper's timelines take some seconds, of which its 50 ms are about this share.
+const LEAST_SHARE: f64 = 0.01;
+
+/// Stands where a function has its component.
+const THREAD: &str = "(thread)";
+
+/// Explains a difference by its critical graph. `metrics` is the compared metric on each side, `scale` what the stored
+/// values of each run are multiplied with.
+pub(super) fn explain(
+    diff: &mut Diff,
+    before: &Loaded,
+    after: &Loaded,
+    metrics: [MetricId; 2],
+    scale: [&[f64]; 2],
+    query: &DiffQuery,
+) {
+    let digits = |side: &Loaded, metric: MetricId| {
+        let decimals = side.runs.metrics.get(metric.index()).map_or(0, |metric| metric.decimals);
+        10f64.powi(i32::from(decimals))
+    };
+    // Answers are in the stored values of the before side.
+    let digits_before = digits(before, metrics[0]);
+    let to_before = digits_before / digits(after, metrics[1]);
+    let runs = [before, after].map(|side| side.runs.runs.len());
+    let scale_after: Vec<f64> =
+        (0..runs[1]).map(|run| scale[1].get(run).copied().unwrap_or(1.0) * to_before).collect();
+    let least = match query.min_delta {
+        Some(MinDelta::Absolute(least)) => LeastDelta::Absolute(least * digits_before),
+        Some(MinDelta::Share(share)) => LeastDelta::Share(share),
+        None if diff.metric.unit == Unit::Nanoseconds => {
+            LeastDelta::Absolute(LEAST_NANOSECONDS * digits_before)
+        }
+        None => LeastDelta::Share(LEAST_SHARE),
+    };
+    let graph = compare(
+        &Timelines { runs: &before.runs, metric: metrics[0], scale: scale[0] },
+        &Timelines { runs: &after.runs, metric: metrics[1], scale: &scale_after },
+        &CriticalOptions { least, markers: Markers::LeftOut },
+    );
+    diff.warnings.extend(unpaired(runs));
+    diff.warnings.extend(some(graph.too_different, "matched-by-key", || {
+        "callees in a very different order were matched by their names alone".to_owned()
+    }));
+    diff.warnings.extend(some(graph.roles_together, "thread-roles-together", || {
+        "threads of the least costly roles stand together in `(other threads)`".to_owned()
+    }));
+    let nodes: Vec<CriticalNode> = (graph.nodes.into_iter().enumerate())
+        .map(|(id, node)| CriticalNode {
+            id,
+            parent: node.parent,
+            function: match node.call {
+                Call::Root => pseudo("(root)", None),
+                Call::Thread(role) => pseudo(&role, Some(THREAD)),
+                Call::Function(function) => FunctionView::of(&after.runs.symbols, function),
+            },
+            before: node.before,
+            after: node.after,
+            cause: node.cause,
+        })
+        .collect();
+    // Calls that got faster are not in the graph, so that this is all it can tell.
+    let has_cause = nodes.iter().any(|node| node.cause);
+    diff.verdict = if has_cause { Verdict::Regressed } else { Verdict::Unchanged };
+    diff.threshold = graph.least;
+    diff.graph = Some(CriticalGraph { nodes, threshold: graph.least, pruned: graph.pruned });
+}
+
+fn pseudo(name: &str, component: Option<&str>) -> FunctionView {
+    FunctionView {
+        name: name.to_owned(),
+        component: component.map(str::to_owned),
+        layer: Layer::Runtime,
+        ..FunctionView::default()
+    }
+}
+
+/// The runs of the longer side that have no partner.
+fn unpaired([before, after]: [usize; 2]) -> Option<Warning> {
+    some(before.abs_diff(after), "unpaired-runs", || {
+        let (side, most) = if before > after { ("before", before) } else { ("after", after) };
+        let least = before.min(after);
+        format!(
+            "this method compares runs in pairs: of the {most} runs {side} only the first {least} have a partner, the \
+             rest were left out"
+        )
+    })
+}
+
+fn some(count: usize, code: &str, message: impl FnOnce() -> String) -> Option<Warning> {
+    (count > 0).then(|| Warning { code: code.to_owned(), message: message(), count: count as u64 })
+}
+
+#[cfg(test)]
+mod tests;
