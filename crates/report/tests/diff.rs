@@ -1,0 +1,9 @@
+//! Every rendering of a comparison, of answers made by hand.
+#![allow(clippy::unwrap_used, reason = "helpers of tests are tests")]
+
+#[path = "diff/answers.rs"]
+mod answers;
+#[path = "diff/json.rs"]
+mod json;
+#[path = "diff/text.rs"]
+mod text;
