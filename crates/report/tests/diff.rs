@@ -5,5 +5,7 @@
 mod answers;
 #[path = "diff/json.rs"]
 mod json;
+#[path = "diff/schema.rs"]
+mod schema;
 #[path = "diff/text.rs"]
 mod text;

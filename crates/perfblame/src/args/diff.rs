@@ -57,7 +57,7 @@ pub struct DiffArgs {
     #[arg(long, value_name = "DEFINITION", help_heading = "Of what")]
     pub task: Vec<String>,
     /// Leave names as recorded: lambdas, generated classes and compiler suffixes are made alike otherwise
-    #[arg(long, alias = "no-normalise-names", help_heading = "Of what")]
+    #[arg(long, alias = "no-normalise", help_heading = "Of what")]
     pub raw_names: bool,
 
     /// How to explain the difference

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::answers;
 
-fn json(diff: &Diff) -> Value {
+pub fn json(diff: &Diff) -> Value {
     serde_json::from_str(&text(diff)).unwrap()
 }
 

@@ -280,7 +280,7 @@ fn what_is_folded_is_said() {
     let look = Look { width: 80, unicode: true, colour: false };
     expect![[r#"
         4.00 s → 6.00 s (+50 %): 50 % of it is alloc::collecti…:BTreeMap<K,V>::insert_1,
-        called from level_29 (slower); 25 % is alloc::collecti…:BTreeMap<K,V>::insert_2
+        called from level_30 (slower); 25 % is alloc::collecti…:BTreeMap<K,V>::insert_2
         (slower); 88 % in 12 more
 
           before    5 runs, 4.00 s  ⡇                     old
@@ -292,11 +292,11 @@ fn what_is_folded_is_said() {
         #  share   change  function
         1   50 %  +900 ms  alloc::collections::btree::map::BTreeMap<K,V>::insert_1
            slower, 10.0 ms → 910 ms (+864 ms to +936 ms), p = 0.008  │⡆       │       ⣠│
-           level_0 › level_1 › ⋮ 24 calls › level_26 › level_27 › level_28 › level_29
+           level_1 › level_2 › ⋮ 24 calls › level_27 › level_28 › level_29 › level_30
            › alloc::collections::…::map::BTreeMap<K,V>::insert_1
         2   25 %  +450 ms  alloc::collections::btree::map::BTreeMap<K,V>::insert_2
            slower, 10.0 ms → 460 ms (+432 ms to +468 ms), p = 0.008  │⡆       │       ⣠│
-           level_0 › level_1 › ⋮ 24 calls › level_26 › level_27 › level_28 › level_29
+           level_1 › level_2 › ⋮ 24 calls › level_27 › level_28 › level_29 › level_30
            › alloc::collections::…::map::BTreeMap<K,V>::insert_2
         12 more suspects, 88 % together: --limit 0 shows all
 
