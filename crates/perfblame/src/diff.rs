@@ -9,7 +9,7 @@ use perfblame_analysis::{
     Verdict, diff, expand, load, part_of,
 };
 use perfblame_readers::Tally;
-use perfblame_report::{DiffLook, Look, diff_json, diff_text};
+use perfblame_report::{DiffLook, Look, diff_json, diff_markdown, diff_sarif, diff_text};
 
 use crate::args::{DiffArgs, DiffFormat, Least, MethodArg, NormalizeArg};
 use crate::failure::{Failure, SideError, is_closed_pipe};
@@ -131,12 +131,12 @@ impl DiffArgs {
     }
 
     fn render(&self, answer: &Diff, look: Look, out: &mut dyn Write) -> io::Result<()> {
+        let limit = if self.limit == 0 { usize::MAX } else { self.limit };
         match self.format {
-            DiffFormat::Text => {
-                let limit = if self.limit == 0 { usize::MAX } else { self.limit };
-                diff_text(answer, DiffLook { look, limit }, out)
-            }
+            DiffFormat::Text => diff_text(answer, DiffLook { look, limit }, out),
             DiffFormat::Json => diff_json(answer, out),
+            DiffFormat::Markdown => diff_markdown(answer, limit, out),
+            DiffFormat::Sarif => diff_sarif(answer, out),
         }
     }
 }

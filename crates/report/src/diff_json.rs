@@ -19,7 +19,7 @@ pub fn diff_json(diff: &Diff, out: &mut dyn Write) -> io::Result<()> {
 /// A cost, whole where the metric is.
 #[derive(Serialize, Clone, Copy)]
 #[serde(untagged)]
-enum Amount {
+pub(crate) enum Amount {
     Whole(i64),
     Decimal(f64),
     /// An interval without an end.
@@ -28,18 +28,18 @@ enum Amount {
 
 /// What turns costs of the answer into numbers of the wire.
 #[derive(Clone, Copy)]
-struct Scale {
+pub(crate) struct Scale {
     decimals: u8,
     whole: bool,
 }
 
 impl Scale {
-    fn of(metric: &Metric) -> Self {
+    pub(crate) fn of(metric: &Metric) -> Self {
         let counted = matches!(metric.unit, Unit::Nanoseconds | Unit::Bytes | Unit::Count);
         Self { decimals: metric.decimals, whole: counted && metric.decimals == 0 }
     }
 
-    fn amount(self, cost: f64) -> Amount {
+    pub(crate) fn amount(self, cost: f64) -> Amount {
         if !cost.is_finite() {
             return Amount::Unknown(());
         }

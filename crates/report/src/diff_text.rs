@@ -66,6 +66,15 @@ pub fn diff_text(diff: &Diff, how: DiffLook, out: &mut dyn Write) -> io::Result<
     warnings(&diff.warnings, how.look, out)
 }
 
+/// The critical graph alone, for renderings that have no way of their own to draw it.
+pub(crate) fn critical_graph_text(diff: &Diff, look: Look, limit: usize) -> String {
+    let mut out = Vec::new();
+    let page = Page { diff, words: Words::of(diff, look.unicode), look, limit };
+    // Writing to memory does not fail.
+    let _ = graph::write_rows(&page, &mut out);
+    String::from_utf8_lossy(&out).into_owned()
+}
+
 /// An answer and how it is written.
 struct Page<'a> {
     diff: &'a Diff,

@@ -2,7 +2,9 @@
 
 use std::fmt::Write as _;
 
-use perfblame_analysis::{Diff, FunctionView, Kind, Method, RuntimeCost, Suspect, Verdict};
+use perfblame_analysis::{
+    CriticalNode, Diff, FunctionView, Kind, Method, RuntimeCost, Suspect, Verdict,
+};
 use perfblame_cct::{Metric, Unit};
 
 use crate::layout::{Look, clean, columns, shortened};
@@ -143,21 +145,60 @@ pub fn p_value(p: f64) -> String {
     }
 }
 
+/// A piece of the first line: renderings differ in how they write names.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Part {
+    Words(String),
+    Name(String),
+}
+
 /// The answer in one line.
 pub fn headline(diff: &Diff, words: Words<'_>) -> String {
+    let parts = headline_parts(diff, words).into_iter();
+    parts.map(|(Part::Words(text) | Part::Name(text))| text).collect()
+}
+
+/// The answer in one line, names apart.
+pub fn headline_parts(diff: &Diff, words: Words<'_>) -> Vec<Part> {
     let (before, after) = (diff.before.total.median, diff.after.total.median);
     let costs = words.costs(before, after);
-    let relative = words.relative(before, after);
-    let change = match &relative {
+    let change = match words.relative(before, after) {
         Some(relative) => format!("{costs} ({relative})"),
         None => costs.clone(),
     };
+    let mut line = Line(Vec::new());
     match diff.verdict {
         Verdict::Regressed | Verdict::Improved => {
-            format!("{change}: {}", explanation(diff, words))
+            line.words(&format!("{change}: "));
+            explain(diff, words, &mut line);
         }
-        Verdict::Unchanged => format!("no difference: {costs}{}", noise(diff, words)),
-        Verdict::Inconclusive => format!("cannot tell: {change}{}", doubt(diff, words)),
+        Verdict::Unchanged => {
+            line.words(&format!("no difference: {costs}{}", noise(diff, words)));
+        }
+        Verdict::Inconclusive => {
+            line.words(&format!("cannot tell: {change}{}", doubt(diff, words)));
+            if let Some(first) = diff.suspects.first() {
+                line.words("; best guess: ");
+                line.name(words.name(&first.function));
+            }
+        }
+    }
+    line.0
+}
+
+/// A line that grows.
+struct Line(Vec<Part>);
+
+impl Line {
+    fn words(&mut self, words: &str) {
+        match self.0.last_mut() {
+            Some(Part::Words(text)) => text.push_str(words),
+            _ => self.0.push(Part::Words(words.to_owned())),
+        }
+    }
+
+    fn name(&mut self, name: String) {
+        self.0.push(Part::Name(name));
     }
 }
 
@@ -189,79 +230,61 @@ fn doubt(diff: &Diff, words: Words<'_>) -> String {
         let runs = counted(u64::from(needed), "run", "runs");
         let _ = write!(text, "; {runs} on each side would tell");
     }
-    if let Some(first) = diff.suspects.first() {
-        let _ = write!(text, "; best guess: {}", words.name(&first.function));
-    }
     text
 }
 
 /// What explains a difference.
-fn explanation(diff: &Diff, words: Words<'_>) -> String {
+fn explain(diff: &Diff, words: Words<'_>, line: &mut Line) {
     let found = if diff.verdict == Verdict::Improved { &diff.improvements } else { &diff.suspects };
     let Some((first, others)) = found.split_first() else {
-        return without_suspects(diff, words);
+        return explain_without_suspects(diff, words, line);
     };
-    let mut text = format!("{} of it is {}", in_percent(first.share), words.name(&first.function));
+    line.words(&format!("{} of it is ", in_percent(first.share)));
+    line.name(words.name(&first.function));
     if let Some(caller) = first.path.len().checked_sub(2).and_then(|row| first.path.get(row)) {
-        let _ = write!(text, ", called from {}", words.name(caller));
+        line.words(", called from ");
+        line.name(words.name(caller));
     }
-    let _ = write!(text, " ({})", words.kind_with_calls(first));
+    line.words(&format!(" ({})", words.kind_with_calls(first)));
     if first.contexts.len() > 1 {
-        let _ = write!(text, ", {}", counted(first.contexts.len() as u64, "path", "paths"));
+        line.words(&format!(", {}", counted(first.contexts.len() as u64, "path", "paths")));
     }
-    let Some((second, rest)) = others.split_first() else { return text };
-    let _ = write!(
-        text,
-        "; {} is {} ({})",
-        in_percent(second.share),
-        words.name(&second.function),
-        words.kind(second.kind)
-    );
+    let Some((second, rest)) = others.split_first() else { return };
+    line.words(&format!("; {} is ", in_percent(second.share)));
+    line.name(words.name(&second.function));
+    line.words(&format!(" ({})", words.kind(second.kind)));
     if !rest.is_empty() {
         let share: f64 = rest.iter().map(|suspect| suspect.share).sum();
-        let _ = write!(text, "; {} in {} more", in_percent(share), rest.len());
+        line.words(&format!("; {} in {} more", in_percent(share), rest.len()));
     }
-    text
 }
 
-fn without_suspects(diff: &Diff, words: Words<'_>) -> String {
+fn explain_without_suspects(diff: &Diff, words: Words<'_>, line: &mut Line) {
     let change = diff.after.total.median - diff.before.total.median;
-    if diff.method == Method::CriticalGraph
-        && let Some(graph) = &diff.graph
-    {
-        let causes = graph.nodes.iter().filter(|node| node.cause);
-        let delta =
-            |node: &&perfblame_analysis::CriticalNode| node.after - node.before.unwrap_or(0.0);
-        let largest =
-            causes.clone().max_by(|a, b| delta(a).total_cmp(&delta(b)).then(b.id.cmp(&a.id)));
-        if let Some(largest) = largest {
-            return format!(
-                "{}, the largest {} ({})",
-                counted(causes.count() as u64, "cause", "causes"),
-                words.name(&largest.function),
-                words.change(delta(&largest)),
-            );
-        }
+    let delta = |node: &CriticalNode| node.after - node.before.unwrap_or(0.0);
+    let causes = diff.graph.iter().flat_map(|graph| &graph.nodes).filter(|node| node.cause);
+    let largest = causes.clone().max_by(|a, b| delta(a).total_cmp(&delta(b)).then(b.id.cmp(&a.id)));
+    if let Some(largest) = largest.filter(|_| diff.method == Method::CriticalGraph) {
+        let causes = counted(causes.count() as u64, "cause", "causes");
+        line.words(&format!("{causes}, the largest "));
+        line.name(words.name(&largest.function));
+        return line.words(&format!(" ({})", words.change(delta(largest))));
     }
-    if diff.method == Method::Paths
-        && let Some(path) = diff.paths.first()
-        && let Some(leaf) = path.functions.last()
-    {
+    let path = diff.paths.first().filter(|_| diff.method == Method::Paths);
+    if let Some((path, leaf)) = path.and_then(|path| Some((path, path.functions.last()?))) {
+        line.words("most of all on the path to ");
+        line.name(words.name(&leaf.function));
         let new = if path.new { ", new" } else { "" };
-        return format!(
-            "most of all on the path to {} ({}{new})",
-            words.name(&leaf.function),
-            words.change(path.cost)
-        );
+        return line.words(&format!(" ({}{new})", words.change(path.cost)));
     }
     let share = |row: &RuntimeCost| (row.after - row.before) / change;
     let largest = diff.runtime.iter().max_by(|a, b| share(a).total_cmp(&share(b)));
     match largest.filter(|row| change != 0.0 && share(row) >= 0.5) {
-        Some(row) => format!(
-            "{} of it is the runtime's {}, no function stands out",
-            in_percent(share(row).min(1.0)),
-            clean(&row.function.name)
-        ),
-        None => "no function explains it".to_owned(),
+        Some(row) => {
+            line.words(&format!("{} of it is the runtime's ", in_percent(share(row).min(1.0))));
+            line.name(clean(&row.function.name).into_owned());
+            line.words(", no function stands out");
+        }
+        None => line.words("no function explains it"),
     }
 }

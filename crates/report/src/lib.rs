@@ -6,6 +6,8 @@ mod call_path;
 pub mod chrome_trace;
 mod convert;
 mod diff_json;
+mod diff_markdown;
+mod diff_sarif;
 mod diff_text;
 mod diff_words;
 mod dot_strip;
@@ -25,6 +27,8 @@ mod wire;
 
 pub use convert::{NoTimes, Target, WriteOptions};
 pub use diff_json::diff_json;
+pub use diff_markdown::diff_markdown;
+pub use diff_sarif::diff_sarif;
 pub use diff_text::{DiffLook, diff_text};
 pub use flame::{FlamePage, flame_html, flame_svg};
 pub use folded::{Roots, Style};

@@ -5,7 +5,14 @@
 mod answers;
 #[path = "diff/json.rs"]
 mod json;
+#[path = "diff/markdown.rs"]
+mod markdown;
+#[path = "diff/sarif.rs"]
+mod sarif;
 #[path = "diff/schema.rs"]
 mod schema;
 #[path = "diff/text.rs"]
 mod text;
+#[cfg(feature = "e2e")]
+#[path = "diff/validated.rs"]
+mod validated;

@@ -103,6 +103,8 @@ pub enum DiffFormat {
     #[default]
     Text,
     Json,
+    Markdown,
+    Sarif,
 }
 
 #[derive(Clone, Copy, Default, PartialEq, Eq, ValueEnum)]

@@ -13,10 +13,15 @@ use crate::show_text::{named, title};
 /// Rows when no limit is given; each suspect of the other methods takes a few lines, too.
 const ROWS_FOR_EACH: usize = 20;
 
-/// Writes the graph.
+/// Writes the graph below its title.
 pub fn write(page: &Page<'_>, out: &mut dyn Write) -> io::Result<()> {
-    let Some(graph) = &page.diff.graph else { return Ok(()) };
     title("Critical graph", page.look, out)?;
+    write_rows(page, out)
+}
+
+/// Writes the graph.
+pub fn write_rows(page: &Page<'_>, out: &mut dyn Write) -> io::Result<()> {
+    let Some(graph) = &page.diff.graph else { return Ok(()) };
     if graph.nodes.is_empty() {
         return writeln!(
             out,

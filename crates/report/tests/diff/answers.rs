@@ -262,6 +262,7 @@ pub fn evil() -> Diff {
     let function = FunctionView {
         name: name.to_owned(),
         component: Some(format!("dir with space/{name}")),
+        file: Some("dir with space/<ü>|%\u{1b}\"^.js".to_owned()),
         line: Some(1),
         ..FunctionView::default()
     };
@@ -279,7 +280,8 @@ pub fn evil() -> Diff {
 /// More suspects than anybody reads, with long names and deep paths.
 pub fn many() -> Diff {
     let mut diff = compared(Verdict::Regressed, &[4000.0; 5], &[6000.0; 5]);
-    let deep: Vec<String> = (1..=30).map(|level| format!("level_{level}@deep.rs:{level}")).collect();
+    let deep: Vec<String> =
+        (1..=30).map(|level| format!("level_{level}@deep.rs:{level}")).collect();
     let deep = deep.join(" ");
     diff.suspects = (1..=14)
         .map(|rank| Suspect {
