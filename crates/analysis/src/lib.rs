@@ -9,6 +9,7 @@ mod diff;
 mod find;
 mod load;
 mod names;
+mod part;
 mod show;
 mod sources;
 mod tree_view;
@@ -21,6 +22,7 @@ pub use diff::{
 pub use find::{FindError, find_function};
 pub use load::{LoadError, LoadErrorKind, LoadOptions, Loaded, Names, PartialStacks, load};
 pub use names::{full_name, function_name};
+pub use part::{Part, part_of};
 pub use show::{
     Detail, FunctionCost, FunctionView, LayerCost, MetricTotal, Neighbours, RoleCost, RunTotal,
     Selection, ShowError, ShowQuery, SortBy, Summary, TaskCost, ThreadCost, ThreadView,

@@ -8,6 +8,7 @@ use perfblame_cct::{
 };
 
 pub use select::{Selection, choose_metric, select};
+pub(crate) use select::{cells_on_threads, task_definitions, threads_named};
 
 use crate::find::FindError;
 use crate::names::function_name;

@@ -1,5 +1,7 @@
 //! What can be said on the command line.
 
+mod diff;
+
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
@@ -7,6 +9,8 @@ use clap::builder::styling::{AnsiColor, Styles};
 use clap::{ArgAction, Args as ClapArgs, Parser, Subcommand, ValueEnum, ValueHint};
 use perfblame_readers::FORMATS;
 use perfblame_report::Target;
+
+pub use diff::{DiffArgs, DiffFormat, Least, MethodArg, NormalizeArg};
 
 const STYLES: Styles = Styles::styled()
     .header(AnsiColor::Green.on_default().bold())
@@ -61,6 +65,8 @@ pub enum When {
 pub enum Command {
     /// Show what is in a profile: hot path, functions, threads
     Show(Box<ShowArgs>),
+    /// Say what made it slower: runs before against runs after
+    Diff(Box<DiffArgs>),
     /// Convert any profile to pprof, folded stacks, speedscope, Firefox, Chrome trace or perfblame's own file
     Convert(ConvertArgs),
     /// Print a completion script for a shell
@@ -233,8 +239,9 @@ fn overview() -> String {
         "Examples:\n  \
          perfblame show cpu.pb.gz                  what is in it, where the time goes\n  \
          perfblame show perf.data --flame f.html   a flame graph to click through\n  \
+         perfblame diff before/ after/             what made it slower\n  \
          perfblame convert app.jfr app.pb.gz       to another tool's format\n\n\
-         {}\n\nExit status: 0 all went well, 2 it failed.",
+         {}\n\nExit status: 0 all went well, 1 `diff` found a slowdown, 2 it failed.",
         formats()
     )
 }

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::io;
 
 use anstyle::{AnsiColor, Style};
-use perfblame_analysis::{LoadError, ShowError};
+use perfblame_analysis::{DiffError, LoadError, ShowError};
 use perfblame_report::NoTimes;
 
 /// A failure in words.
@@ -25,6 +25,23 @@ impl std::fmt::Display for Failure {
 }
 
 impl std::error::Error for Failure {}
+
+/// A part that one side of a comparison does not have.
+#[derive(Debug)]
+pub struct SideError {
+    /// `before` or `after`.
+    pub side: &'static str,
+    /// What is wrong with it.
+    pub error: ShowError,
+}
+
+impl std::fmt::Display for SideError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}: {}", self.side, self.error)
+    }
+}
+
+impl std::error::Error for SideError {}
 
 /// True when nobody reads our output any more.
 pub fn is_closed_pipe(error: &anyhow::Error) -> bool {
@@ -65,6 +82,12 @@ fn in_words(error: &anyhow::Error) -> Failure {
     if let Some(error) = error.downcast_ref::<ShowError>() {
         return cannot_show(error);
     }
+    if let Some(error) = error.downcast_ref::<SideError>() {
+        return Failure { what: error.to_string(), ..cannot_show(&error.error) };
+    }
+    if let Some(error) = error.downcast_ref::<DiffError>() {
+        return cannot_compare(error);
+    }
     for cause in error.chain() {
         let inner = cause.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
         if let Some(no_times) = inner.and_then(|inner| inner.downcast_ref::<NoTimes>()) {
@@ -91,6 +114,28 @@ fn in_words(error: &anyhow::Error) -> Failure {
     Failure { what: error.to_string(), why: causes.join("\n"), help: None }
 }
 
+fn cannot_compare(error: &DiffError) -> Failure {
+    let listed = |names: &[String]| match names {
+        [] => "no metric".to_owned(),
+        names => names.join(", "),
+    };
+    let (why, help) = match error {
+        DiffError::Metric { known, .. } => {
+            (String::new(), format!("both sides have {}", listed(known)))
+        }
+        DiffError::NothingInCommon { before, after } => (
+            format!("before has {}\nafter has {}", listed(before), listed(after)),
+            "record both sides the same way".to_owned(),
+        ),
+        DiffError::Work { .. } => (
+            String::new(),
+            "give one number for the side, or one for each run with `:` between: `--work 100:110:90,80`"
+                .to_owned(),
+        ),
+    };
+    Failure { what: error.to_string(), why, help: Some(help) }
+}
+
 fn cannot_show(error: &ShowError) -> Failure {
     let (why, help) = match error {
         ShowError::Function(error) if error.ambiguous => {
@@ -101,7 +146,7 @@ fn cannot_show(error: &ShowError) -> Failure {
             (why, "give the whole name of one of them".to_owned())
         }
         ShowError::Function(error) if error.candidates.is_empty() => {
-            (String::new(), "`--functions` lists what there is".to_owned())
+            (String::new(), "`perfblame show --functions` lists what there is".to_owned())
         }
         ShowError::Function(error) => {
             (String::new(), format!("did you mean {}?", error.candidates.join(", ")))
@@ -117,7 +162,7 @@ fn cannot_show(error: &ShowError) -> Failure {
         ShowError::NoTask(_) => {
             let why =
                 "a task starts at functions whose name or component begins with it".to_owned();
-            (why, "`--functions` lists what there is".to_owned())
+            (why, "`perfblame show --functions` lists what there is".to_owned())
         }
         ShowError::Thread { known, .. } if known.is_empty() => {
             ("its threads have no names".to_owned(), "leave `--thread` out".to_owned())

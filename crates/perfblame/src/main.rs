@@ -3,6 +3,7 @@
 mod args;
 mod completions;
 mod convert;
+mod diff;
 mod failure;
 mod output;
 mod progress;
@@ -18,12 +19,13 @@ fn main() -> ExitCode {
     output::clean_up_on_signals();
     let terminal = terminal::Terminal::of(&args.global);
     let result = match &args.command {
-        args::Command::Show(args) => show::run(args, &terminal),
-        args::Command::Convert(args) => convert::run(args, &terminal),
-        args::Command::Completions(args) => completions::run(args),
+        args::Command::Show(args) => show::run(args, &terminal).map(|()| ExitCode::SUCCESS),
+        args::Command::Diff(args) => diff::run(args, &terminal),
+        args::Command::Convert(args) => convert::run(args, &terminal).map(|()| ExitCode::SUCCESS),
+        args::Command::Completions(args) => completions::run(args).map(|()| ExitCode::SUCCESS),
     };
     match result {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(status) => status,
         // Whoever reads us has seen enough.
         Err(error) if failure::is_closed_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {

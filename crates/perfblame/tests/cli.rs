@@ -362,10 +362,10 @@ fn errors_say_what_failed_why_and_what_to_do() {
     );
     check_error(
         &["show", "server.folded", "--callees", "zzz"],
-        &expect![[r"
-        error: no function matches `zzz`
-          help: `--functions` lists what there is
-    "]],
+        &expect![[r#"
+            error: no function matches `zzz`
+              help: `perfblame show --functions` lists what there is
+        "#]],
     );
     check_error(
         &["show", "server.folded", "--metric", "wall"],
@@ -395,11 +395,11 @@ fn errors_say_what_failed_why_and_what_to_do() {
     );
     check_error(
         &["show", "server.folded", "--task", "zzz"],
-        &expect![[r"
-        error: no function starts the task `zzz`
-          a task starts at functions whose name or component begins with it
-          help: `--functions` lists what there is
-    "]],
+        &expect![[r#"
+            error: no function starts the task `zzz`
+              a task starts at functions whose name or component begins with it
+              help: `perfblame show --functions` lists what there is
+        "#]],
     );
     check_error(
         &["show", "server.folded", "--flame", "x.png"],
@@ -465,10 +465,10 @@ fn help_has_examples_and_formats() {
     for text in ["Examples:", "show", "convert", "completions", "Exit status", "folded", "jfr"] {
         assert!(help.contains(text), "{text} is not in\n{help}");
     }
-    for later in ["diff", "infer", "bisect"] {
+    for later in ["infer", "bisect"] {
         assert!(!help.contains(&format!("  {later} ")), "{later} is not there yet");
     }
-    for command in ["show", "convert", "completions"] {
+    for command in ["show", "diff", "convert", "completions"] {
         for flag in ["--help", "-h"] {
             let help = folder.ok(&[command, flag]);
             assert!(help.contains("Examples:\n  perfblame "), "{help}");

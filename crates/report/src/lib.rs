@@ -2,11 +2,19 @@
 //!
 //! Everything here takes an answer or a profile and a place to write to; nothing asks, measures or decides.
 
+mod call_path;
 pub mod chrome_trace;
 mod convert;
+mod diff_json;
+mod diff_markdown;
+mod diff_sarif;
+mod diff_text;
+mod diff_words;
+mod dot_strip;
 pub mod firefox;
 mod flame;
 pub mod folded;
+mod guides;
 mod json;
 mod layout;
 mod numbers;
@@ -18,6 +26,10 @@ mod tree_text;
 mod wire;
 
 pub use convert::{NoTimes, Target, WriteOptions};
+pub use diff_json::diff_json;
+pub use diff_markdown::diff_markdown;
+pub use diff_sarif::diff_sarif;
+pub use diff_text::{DiffLook, diff_text};
 pub use flame::{FlamePage, flame_html, flame_svg};
 pub use folded::{Roots, Style};
 pub use layout::Look;

@@ -1,7 +1,7 @@
 //! Numbers as people read them: with units, three significant digits and thousands in groups.
 
 use perfblame_analysis::MetricTotal;
-use perfblame_cct::Unit;
+use perfblame_cct::{Metric, Unit};
 
 /// A stored value with its decimals, exactly.
 pub fn decimal(stored: i64, decimals: u8) -> String {
@@ -47,6 +47,32 @@ pub fn value(stored: i64, metric: &MetricTotal) -> String {
     format!("{sign}{text}")
 }
 
+/// A cost that need not be whole, without its sign: `12.3 s`, `4.50 MiB`, `1,204`, `0.33`.
+pub fn quantity(cost: f64, metric: &Metric) -> String {
+    let size = cost.abs() / 10f64.powi(i32::from(metric.decimals));
+    match &metric.unit {
+        _ if !size.is_finite() => "unknown".to_owned(),
+        Unit::Nanoseconds => nanoseconds(size),
+        Unit::Bytes => bytes(size),
+        // A half sample matters only where there are few.
+        Unit::Count | Unit::Other(_) if size >= 99.5 || size.fract() == 0.0 => {
+            grouped(size.round() as u64)
+        }
+        Unit::Count | Unit::Other(_) => significant(size),
+    }
+}
+
+/// A share of one in a sentence: `54 %`, `3.2 %`.
+pub fn in_percent(share: f64) -> String {
+    match share.abs() * 100.0 {
+        0.0 => "0 %".to_owned(),
+        percent if percent < 0.1 => "<0.1 %".to_owned(),
+        percent if percent < 9.95 => format!("{percent:.1} %"),
+        percent if percent < 99_999.5 => format!("{percent:.0} %"),
+        percent => format!("{} %", grouped(percent as u64)),
+    }
+}
+
 /// A time, in the largest unit that leaves a digit before the point.
 pub fn nanoseconds(size: f64) -> String {
     match size {
@@ -76,7 +102,7 @@ fn bytes(size: f64) -> String {
 }
 
 /// Three significant digits.
-fn significant(size: f64) -> String {
+pub fn significant(size: f64) -> String {
     match size {
         size if size < 9.995 => format!("{size:.2}"),
         size if size < 99.95 => format!("{size:.1}"),
@@ -142,6 +168,16 @@ mod tests {
         assert_eq!(bytes(3.0 * 1_048_576.0), "3.00 MiB");
         assert_eq!(percent(0.000_01), "<0.1%");
         assert_eq!(percent(0.431), "43.1%");
+        for (share, expected) in
+            [(0.0, "0 %"), (0.000_4, "<0.1 %"), (-0.032, "3.2 %"), (0.996, "100 %"), (0.54, "54 %")]
+        {
+            assert_eq!(in_percent(share), expected);
+        }
+        let count = Metric::sampled("samples", Unit::Count);
+        assert_eq!(quantity(1204.4, &count), "1,204");
+        assert_eq!(quantity(-2.5, &count), "2.50");
+        assert_eq!(quantity(3.0, &count), "3");
+        assert_eq!(quantity(125.0, &Metric { decimals: 1, ..count }), "12.5");
         assert_eq!(moment(0), "1970-01-01 00:00 UTC");
         assert_eq!(moment(1_709_289_180_000_000_000), "2024-03-01 10:33 UTC");
     }

@@ -123,7 +123,7 @@ fn write_section(
     }
 }
 
-fn title(text: &str, look: Look, out: &mut dyn Write) -> io::Result<()> {
+pub(crate) fn title(text: &str, look: Look, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "\n{}", look.bold(text))
 }
 
@@ -364,7 +364,7 @@ fn short_place(place: &str, room: usize, look: Look) -> String {
     shortened_path(file, room, look).into_owned()
 }
 
-fn warnings(warnings: &[Warning], look: Look, out: &mut dyn Write) -> io::Result<()> {
+pub(crate) fn warnings(warnings: &[Warning], look: Look, out: &mut dyn Write) -> io::Result<()> {
     if warnings.is_empty() {
         return Ok(());
     }

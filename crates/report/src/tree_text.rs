@@ -8,6 +8,7 @@ use std::io::{self, Write};
 use perfblame_analysis::{MetricTotal, TreeRow, TreeView};
 use perfblame_cct::CallSite;
 
+use crate::guides::{Guide, drawn, guides};
 use crate::layout::{Look, columns, right, shortened};
 use crate::numbers;
 use crate::show_text::named;
@@ -52,8 +53,7 @@ pub fn write(
         text
     };
 
-    let forks = forks(view);
-    for (line, guides) in lines(view, &forks) {
+    for (line, guides) in lines(view) {
         let guides = drawn(&guides, room / 2, look);
         match line {
             Line::Folded(calls) => {
@@ -103,50 +103,11 @@ fn site(site: CallSite) -> String {
     }
 }
 
-/// How many of its callees are shown, for each row.
-fn forks(view: &TreeView) -> Vec<usize> {
-    let mut shown = vec![0; view.rows.len()];
-    for row in &view.rows {
-        if let Some(parent) = row.parent {
-            shown[parent] += 1;
-        }
-    }
-    shown
-}
-
-/// One level of indentation: whether more siblings come below, and whether this line is where it begins.
-#[derive(Clone, Copy)]
-struct Guide {
-    more: bool,
-    begins: bool,
-}
-
 /// The lines with their indentation.
-fn lines<'a>(view: &'a TreeView, forks: &[usize]) -> Vec<(Line<'a>, Vec<Guide>)> {
-    let roots = view.rows.iter().filter(|row| row.parent.is_none()).count();
-    let mut roots_left = roots;
-    let mut left = forks.to_vec();
-    let mut guides: Vec<Vec<Guide>> = Vec::with_capacity(view.rows.len());
-    let mut lines: Vec<(Line<'a>, Vec<Guide>)> = Vec::new();
-    for row in &view.rows {
-        let own = match row.parent {
-            // Several outermost calls fork, too.
-            None if roots > 1 => {
-                roots_left -= 1;
-                vec![Guide { more: roots_left > 0, begins: true }]
-            }
-            None => Vec::new(),
-            Some(parent) => {
-                let mut own: Vec<Guide> =
-                    guides[parent].iter().map(|guide| Guide { begins: false, ..*guide }).collect();
-                left[parent] -= 1;
-                if forks[parent] > 1 {
-                    own.push(Guide { more: left[parent] > 0, begins: true });
-                }
-                own
-            }
-        };
-        guides.push(own.clone());
+fn lines(view: &TreeView) -> Vec<(Line<'_>, Vec<Guide>)> {
+    let parents: Vec<Option<usize>> = view.rows.iter().map(|row| row.parent).collect();
+    let mut lines: Vec<(Line<'_>, Vec<Guide>)> = Vec::new();
+    for (row, own) in view.rows.iter().zip(guides(&parents)) {
         match lines.last_mut() {
             Some((Line::Folded(calls), _)) if row.folded => *calls += 1,
             _ if row.folded => lines.push((Line::Folded(1), own)),
@@ -154,27 +115,4 @@ fn lines<'a>(view: &'a TreeView, forks: &[usize]) -> Vec<(Line<'a>, Vec<Guide>)>
         }
     }
     lines
-}
-
-/// Indentation as text, its outer part left out when it would take more than `room`.
-fn drawn(guides: &[Guide], room: usize, look: Look) -> String {
-    let fits = room / 3;
-    let (mut text, guides) = if guides.len() > fits && fits > 0 {
-        let left_out = guides.len() - fits + 1;
-        (format!("{}{left_out} ", look.ellipsis()), &guides[left_out..])
-    } else {
-        (String::new(), guides)
-    };
-    for guide in guides {
-        text.push_str(match (look.unicode, guide.begins, guide.more) {
-            (true, true, true) => "├─ ",
-            (true, true, false) => "└─ ",
-            (true, false, true) => "│  ",
-            (false, true, true) => "+- ",
-            (false, true, false) => "`- ",
-            (false, false, true) => "|  ",
-            (_, false, false) => "   ",
-        });
-    }
-    text
 }

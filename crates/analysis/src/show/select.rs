@@ -1,7 +1,8 @@
 //! Which part of the runs a question is about: threads, tasks, a root, a metric.
 
 use perfblame_cct::{
-    Cells, MetricId, Profile, RunSet, TaskDefinition, role, rooted_at, tasks, within,
+    Cells, MetricId, Profile, RunSet, Symbols, TaskDefinition, Thread, role, rooted_at, tasks,
+    within,
 };
 
 use super::costs::Costs;
@@ -29,7 +30,8 @@ pub struct Selection {
 pub fn select(loaded: &Loaded, query: &ShowQuery) -> Result<Selection, ShowError> {
     let mut profile = loaded.runs.sum();
     if let Some(wanted) = &query.thread {
-        profile.cells = on_threads(&profile, wanted)?;
+        let chosen = threads_named(&profile.symbols, &profile.threads, wanted)?;
+        profile.cells = cells_on_threads(&profile.cells, profile.metrics.len(), &chosen);
     }
     let metric = choose_metric(&loaded.runs, query.metric.as_deref())?;
     let metrics = (profile.metrics())
@@ -63,16 +65,7 @@ fn of_tasks(
     metric: Option<MetricId>,
     wanted: &[String],
 ) -> Result<(Profile, Vec<TaskCost>), ShowError> {
-    let mut definitions = Vec::new();
-    for text in wanted {
-        let parsed = TaskDefinition::parse(&text.replacen("=>", " as ", 1));
-        let definition =
-            parsed.map_err(|error| ShowError::Task { definition: text.clone(), error })?;
-        if tasks(profile, std::slice::from_ref(&definition)).names().is_empty() {
-            return Err(ShowError::NoTask(text.clone()));
-        }
-        definitions.push(definition);
-    }
+    let definitions = task_definitions(profile, wanted)?;
     let found = tasks(profile, &definitions);
     let own = metric.map_or_else(Vec::new, |metric| profile.self_values(metric));
     let whole = own.iter().fold(0i64, |sum, value| sum.saturating_add(*value));
@@ -113,28 +106,54 @@ pub fn choose_metric(runs: &RunSet, wanted: Option<&str>) -> Result<Option<Metri
         })
 }
 
-fn on_threads(profile: &Profile, wanted: &str) -> Result<Cells, ShowError> {
+/// The definitions of tasks, each of which some function of the profile starts.
+pub(crate) fn task_definitions(
+    profile: &Profile,
+    wanted: &[String],
+) -> Result<Vec<TaskDefinition>, ShowError> {
+    let mut definitions = Vec::new();
+    for text in wanted {
+        let parsed = TaskDefinition::parse(&text.replacen("=>", " as ", 1));
+        let definition =
+            parsed.map_err(|error| ShowError::Task { definition: text.clone(), error })?;
+        if tasks(profile, std::slice::from_ref(&definition)).names().is_empty() {
+            return Err(ShowError::NoTask(text.clone()));
+        }
+        definitions.push(definition);
+    }
+    Ok(definitions)
+}
+
+/// Whether each thread is one of those the user means, of which there is at least one.
+pub(crate) fn threads_named(
+    symbols: &Symbols,
+    threads: &[Thread],
+    wanted: &str,
+) -> Result<Vec<bool>, ShowError> {
     let lower = wanted.to_lowercase();
-    let chosen: Vec<bool> = (profile.threads.iter())
+    let chosen: Vec<bool> = (threads.iter())
         .map(|thread| {
-            let name = profile.symbols.text(thread.name);
+            let name = symbols.text(thread.name);
             name.to_lowercase().contains(&lower)
                 || role(name).to_lowercase() == lower
                 || thread.tid.is_some_and(|tid| tid.to_string() == wanted)
         })
         .collect();
-    if !chosen.contains(&true) {
-        let mut known: Vec<String> = (profile.threads.iter())
-            .map(|thread| role(profile.symbols.text(thread.name)))
-            .filter(|role| !role.is_empty())
-            .collect();
-        known.sort();
-        known.dedup();
-        return Err(ShowError::Thread { wanted: wanted.to_owned(), known });
+    if chosen.contains(&true) {
+        return Ok(chosen);
     }
+    let names = threads.iter().map(|thread| role(symbols.text(thread.name)));
+    let mut known: Vec<String> = names.filter(|role| !role.is_empty()).collect();
+    known.sort();
+    known.dedup();
+    Err(ShowError::Thread { wanted: wanted.to_owned(), known })
+}
+
+/// The cells of chosen threads.
+pub(crate) fn cells_on_threads(cells: &Cells, metrics: usize, chosen: &[bool]) -> Cells {
     let mut keys = Vec::new();
-    let mut columns = vec![Vec::new(); profile.metrics.len()];
-    for cell in profile.cells.rows() {
+    let mut columns = vec![Vec::new(); metrics];
+    for cell in cells.rows() {
         if cell.thread.is_some_and(|thread| chosen.get(thread.index()) == Some(&true)) {
             keys.push((cell.node, cell.thread));
             for (column, value) in columns.iter_mut().zip(cell.values) {
@@ -142,5 +161,5 @@ fn on_threads(profile: &Profile, wanted: &str) -> Result<Cells, ShowError> {
             }
         }
     }
-    Ok(Cells::from_columns(&keys, &columns))
+    Cells::from_columns(&keys, &columns)
 }

@@ -1,0 +1,160 @@
+//! `perfblame diff`: what made it slower.
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use perfblame_analysis::{
+    Diff, DiffQuery, LoadError, LoadOptions, Loaded, Method, Names, Normalize, Part, Source,
+    Verdict, diff, expand, load, part_of,
+};
+use perfblame_readers::Tally;
+use perfblame_report::{DiffLook, Look, diff_json, diff_markdown, diff_sarif, diff_text};
+
+use crate::args::{DiffArgs, DiffFormat, Least, MethodArg, NormalizeArg};
+use crate::failure::{Failure, SideError, is_closed_pipe};
+use crate::output;
+use crate::progress::Progress;
+use crate::terminal::Terminal;
+
+/// Reads both sides, compares, renders; the status says whether it got slower.
+pub fn run(args: &DiffArgs, terminal: &Terminal) -> anyhow::Result<ExitCode> {
+    let query = args.query()?;
+    let [before, after] = args.read(terminal)?;
+    let answer = diff(&before, &after, &query)?;
+    if let Some(least) = &args.min_delta {
+        same_kind(least, &answer)?;
+    }
+    terminal.log("compared");
+    let written = match &args.output {
+        Some(path) => {
+            let look = Look { colour: false, ..terminal.look };
+            output::write(path, |out| args.render(&answer, look, out))
+        }
+        None => output::to_stdout(|out| args.render(&answer, terminal.look, out)),
+    };
+    match written {
+        // Whoever reads us has seen enough; the status still says what was found.
+        Err(error) if !is_closed_pipe(&error) => Err(error),
+        _ => Ok(status(answer.verdict)),
+    }
+}
+
+fn status(verdict: Verdict) -> ExitCode {
+    ExitCode::from(u8::from(verdict == Verdict::Regressed))
+}
+
+/// A threshold in milliseconds says nothing about bytes.
+fn same_kind(least: &Least, answer: &Diff) -> anyhow::Result<()> {
+    match &least.unit {
+        Some(unit) if *unit != answer.metric.unit => Err(Failure {
+            what: format!("`--min-delta {}` does not fit the metric", least.text),
+            why: format!("{} is measured in {}", answer.metric.name, answer.metric.unit.name()),
+            help: Some("a percentage or a number without a unit always fits".to_owned()),
+        }
+        .into()),
+        _ => Ok(()),
+    }
+}
+
+impl DiffArgs {
+    fn query(&self) -> anyhow::Result<DiffQuery> {
+        let method = match self.method {
+            MethodArg::Suspects => Method::Suspects,
+            MethodArg::CriticalGraph => Method::CriticalGraph,
+            MethodArg::Paths => Method::Paths,
+            MethodArg::Stages => {
+                return Err(Failure {
+                    what: "cannot compare by stages yet".to_owned(),
+                    why: "stages need to know what changed in the code, which this version does \
+                          not look at"
+                        .to_owned(),
+                    help: Some("leave `--method` out for the shortest explanation".to_owned()),
+                }
+                .into());
+            }
+        };
+        Ok(DiffQuery {
+            method,
+            metric: self.metric.clone(),
+            min_delta: self.min_delta.as_ref().map(|least| least.amount),
+            normalize: match self.normalize {
+                NormalizeArg::None => Normalize::None,
+                NormalizeArg::Total => Normalize::Total,
+                NormalizeArg::Calls => Normalize::Calls,
+            },
+            work: self.work.clone(),
+        })
+    }
+
+    /// Both sides, read at the same time under one progress bar.
+    fn read(&self, terminal: &Terminal) -> anyhow::Result<[Loaded; 2]> {
+        let sources = [
+            sources(self.before.as_deref(), &self.before_runs)?,
+            sources(self.after.as_deref(), &self.after_runs)?,
+        ];
+        if sources.iter().all(|side| side.contains(&Source::Stdin)) {
+            return Err(Failure {
+                what: "standard input cannot be both sides".to_owned(),
+                why: "`-` was given for BEFORE and for AFTER".to_owned(),
+                help: Some("write one side to a file first".to_owned()),
+            }
+            .into());
+        }
+        let options = LoadOptions {
+            names: if self.raw_names { Names::AsRecorded } else { Names::Normalised },
+            ..LoadOptions::default()
+        };
+        let total = sources.iter().flatten().map(Source::size).sum::<Option<u64>>();
+        let tally = Tally::default();
+        let progress = Progress::reading(total, &tally, terminal.shows_progress());
+        let read = |side: &[Source]| load(side, options, &tally);
+        let (before, after) = std::thread::scope(|scope| {
+            let before = scope.spawn(|| read(&sources[0]));
+            let after = read(&sources[1]);
+            (before.join(), after)
+        });
+        drop(progress);
+        let before = before.map_err(|_| anyhow::anyhow!("reading failed"))?;
+        let (before, after) = (before?, after?);
+        terminal.log(&format!(
+            "read {} bytes, {} and {} contexts",
+            tally.bytes(),
+            before.runs.tree.len(),
+            after.runs.tree.len()
+        ));
+        let part =
+            Part { thread: self.thread.clone(), tasks: self.task.clone(), root: self.root.clone() };
+        let of_side =
+            |side, loaded| part_of(loaded, &part).map_err(|error| SideError { side, error });
+        Ok([of_side("before", before)?, of_side("after", after)?])
+    }
+
+    fn render(&self, answer: &Diff, look: Look, out: &mut dyn Write) -> io::Result<()> {
+        let limit = if self.limit == 0 { usize::MAX } else { self.limit };
+        match self.format {
+            DiffFormat::Text => diff_text(answer, DiffLook { look, limit }, out),
+            DiffFormat::Json => diff_json(answer, out),
+            DiffFormat::Markdown => diff_markdown(answer, limit, out),
+            DiffFormat::Sarif => diff_sarif(answer, out),
+        }
+    }
+}
+
+/// The inputs of one side.
+fn sources(side: Option<&Path>, more: &[PathBuf]) -> anyhow::Result<Vec<Source>> {
+    let paths: Vec<PathBuf> = side.map(Path::to_owned).into_iter().chain(more.to_vec()).collect();
+    let stored =
+        |path: &&PathBuf| path.as_os_str().as_encoded_bytes().starts_with(b"@") && !path.exists();
+    if let Some(path) = paths.iter().find(stored) {
+        return Err(Failure {
+            what: format!("cannot read {}", path.display()),
+            why: "names that begin with `@` are stored runs, which this version does not keep"
+                .to_owned(),
+            help: Some("name files, a folder or a pattern instead".to_owned()),
+        }
+        .into());
+    }
+    let expanded: Result<_, LoadError> = expand(&paths);
+    Ok(expanded?)
+}

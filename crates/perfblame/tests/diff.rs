@@ -1,0 +1,161 @@
+//! `perfblame diff` as users and programs meet it: the real program, its output, its errors, its exit status.
+#![allow(clippy::unwrap_used, reason = "helpers of tests are tests")]
+
+mod run;
+
+use std::fmt::Write as _;
+
+use expect_test::expect;
+use run::Folder;
+use serde_json::Value;
+
+const BEFORE: &str = "\
+main;serve;handle;parse 400
+main;serve;handle;render 600
+main;serve;log 90
+";
+
+/// `parse` got slower, and calls something new.
+const AFTER: &str = "\
+main;serve;handle;parse 900
+main;serve;handle;parse;validate 700
+main;serve;handle;render 600
+main;serve;log 90
+";
+
+/// Two folders of three runs each that scatter a little.
+fn folder() -> Folder {
+    let folder = Folder::new();
+    for (run, extra) in [(1, 0), (2, 4), (3, 9)] {
+        for (side, text) in [("old", BEFORE), ("new", AFTER)] {
+            let text = format!("{text}main;serve;wait {}\n", 50 + extra);
+            folder.file(&format!("{side}/run-{run}.folded"), text);
+        }
+    }
+    folder
+}
+
+fn json(folder: &Folder, arguments: &[&str]) -> Value {
+    let output = folder.run(&[&["diff", "--format", "json"], arguments].concat());
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+#[test]
+fn sides_are_files_folders_patterns_lists_and_pipes() {
+    let folder = folder();
+    let runs = |arguments: &[&str]| {
+        let json = json(&folder, arguments);
+        assert_eq!(json["schema"], "perfblame.diff/1");
+        let inputs = |side: &str| json[side]["inputs"].as_array().unwrap().len();
+        assert_eq!(json["before"]["runs"], inputs("before"));
+        [inputs("before"), inputs("after")]
+    };
+    assert_eq!(runs(&["old", "new"]), [3, 3]);
+    assert_eq!(runs(&["old/run-1.folded", "new"]), [1, 3]);
+    assert_eq!(runs(&["old/run-[12].folded", "new/*.folded"]), [2, 3]);
+    let list = ["--before", "old/run-1.folded", "--before", "old/run-3.folded", "--after", "new"];
+    assert_eq!(runs(&list), [2, 3]);
+    let piped = folder.piped(&["diff", "old", "-", "--format", "json"], AFTER.as_bytes());
+    let json: Value = serde_json::from_slice(&piped.stdout).unwrap();
+    assert_eq!(json["after"]["inputs"][0], "standard input");
+}
+
+#[test]
+fn a_part_of_the_program_is_compared_alone() {
+    let folder = folder();
+    let total = |arguments: &[&str]| {
+        let json = json(&folder, &[&["old", "new"], arguments].concat());
+        [&json["before"], &json["after"]].map(|side| side["total"]["median"].as_i64().unwrap())
+    };
+    assert_eq!(total(&[]), [1144, 2344]);
+    assert_eq!(total(&["--root", "handle"]), [1000, 2200]);
+    assert_eq!(total(&["--root", "log"]), [90, 90]);
+    assert_eq!(total(&["--task", "render"]), [600, 600]);
+}
+
+#[test]
+fn errors_say_what_is_wrong_and_what_to_do() {
+    let folder = folder();
+    folder.file("empty.folded", "");
+    let mut text = String::new();
+    for arguments in [
+        &["old", "nowhere"][..],
+        &["old", "no-*.folded"],
+        &["old", "empty.folded"],
+        &["-", "-"],
+        &["old", "@HEAD"],
+        &["old", "new", "--root", "nothing"],
+        &["old", "new", "--root", "validate"],
+        &["old", "new", "--thread", "main"],
+        &["old", "new", "--metric", "allocated"],
+        &["old", "new", "--min-delta", "5ms"],
+        &["old", "new", "--method", "stages"],
+    ] {
+        let shown = arguments.join(" ");
+        let errors = folder.fails(&[&["diff"], arguments].concat());
+        let _ = write!(text, "$ perfblame diff {shown}\n{errors}");
+    }
+    expect![[r#"
+        $ perfblame diff old nowhere
+        error: cannot read nowhere
+          there is no such file
+        $ perfblame diff old no-*.folded
+        error: cannot read no-*.folded
+          no file matches this pattern
+        $ perfblame diff old empty.folded
+        error: cannot read empty.folded
+          the file is empty
+        $ perfblame diff - -
+        error: standard input cannot be both sides
+          `-` was given for BEFORE and for AFTER
+          help: write one side to a file first
+        $ perfblame diff old @HEAD
+        error: cannot read @HEAD
+          names that begin with `@` are stored runs, which this version does not keep
+          help: name files, a folder or a pattern instead
+        $ perfblame diff old new --root nothing
+        error: before: no function matches `nothing`
+          help: `perfblame show --functions` lists what there is
+        $ perfblame diff old new --root validate
+        error: before: no function matches `validate`
+          help: `perfblame show --functions` lists what there is
+        $ perfblame diff old new --thread main
+        error: before: no thread's name contains `main`
+          its threads have no names
+          help: leave `--thread` out
+        $ perfblame diff old new --metric allocated
+        error: before has no metric `allocated`
+          help: both sides have samples
+        $ perfblame diff old new --min-delta 5ms
+        error: `--min-delta 5ms` does not fit the metric
+          samples is measured in count
+          help: a percentage or a number without a unit always fits
+        $ perfblame diff old new --method stages
+        error: cannot compare by stages yet
+          stages need to know what changed in the code, which this version does not look at
+          help: leave `--method` out for the shortest explanation
+    "#]]
+    .assert_eq(&text);
+    for arguments in [
+        &["old"][..],
+        &["old", "new", "--min-delta", "5 parsecs"],
+        &["old", "new", "--work", "12"],
+        &["old", "new", "--before", "x"],
+        &["old", "new", "--format", "yaml"],
+    ] {
+        let errors = folder.fails(&[&["diff"], arguments].concat());
+        assert!(errors.starts_with("error: "), "{errors}");
+    }
+}
+
+#[test]
+fn the_answer_goes_to_a_file_whole_or_not_at_all() {
+    let folder = folder();
+    let output = folder.run(&["diff", "old", "new", "--format", "json", "--output", "out.json"]);
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "");
+    let written = std::fs::read_to_string(folder.path().join("out.json")).unwrap();
+    serde_json::from_str::<Value>(&written).unwrap();
+    folder.fails(&["diff", "old", "new", "--output", "no/such/folder.txt"]);
+    assert_eq!(folder.files(), ["new", "old", "out.json"]);
+}

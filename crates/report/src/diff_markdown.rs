@@ -1,0 +1,372 @@
+//! What made it slower, for a pull request: the verdict, a short table, and the evidence for those who open it.
+//!
+//! Names come from programs and may hold anything: pipes, backticks, HTML, `@somebody`. They are written as HTML code
+//! with every letter that means something to Markdown as an entity, which reads the same in and outside tables and
+//! notifies nobody. Comments have a limit of 65,536 characters; what does not fit is counted and said.
+
+use std::fmt::Write as _;
+use std::io::{self, Write};
+
+use perfblame_analysis::{Diff, FunctionView, Method, Suspect, Verdict};
+
+use crate::call_path::folded_path;
+use crate::diff_text::critical_graph_text;
+use crate::diff_words::{Part, Words, headline_parts, p_value};
+use crate::layout::{Look, clean, shortened};
+use crate::numbers::{counted, in_percent};
+use crate::show_text::place_of;
+
+/// What hosts accept for a comment, in characters; we count bytes, which are never fewer.
+const MOST: usize = 65_536;
+
+/// Kept free for what is said about the rest.
+const RESERVE: usize = 512;
+
+/// Columns of a name and of a path: long enough to tell, short enough for a table.
+const NAME: usize = 80;
+const PATH: usize = 400;
+
+/// Writes an answer, at most `limit` rows a list.
+pub fn diff_markdown(diff: &Diff, limit: usize, out: &mut dyn Write) -> io::Result<()> {
+    let mut page = Page {
+        diff,
+        words: Words { name_width: NAME, ..Words::of(diff, true) },
+        text: String::new(),
+        left_out: 0,
+    };
+    page.verdict();
+    page.table(&diff.suspects, limit);
+    if diff.method == Method::CriticalGraph {
+        page.graph(limit);
+    }
+    if diff.method == Method::Paths {
+        page.paths(limit);
+    }
+    page.details(&diff.suspects, limit, "Call paths and runs");
+    page.improvements(limit);
+    page.runtime();
+    page.about();
+    page.warnings();
+    page.rest();
+    out.write_all(page.text.as_bytes())
+}
+
+struct Page<'a> {
+    diff: &'a Diff,
+    words: Words<'a>,
+    text: String,
+    /// Parts that did not fit.
+    left_out: usize,
+}
+
+impl Page<'_> {
+    /// Adds a part when there is room, else counts it.
+    fn add(&mut self, part: &str) -> bool {
+        let fits = self.text.len() + part.len() <= MOST - RESERVE;
+        if fits {
+            self.text.push_str(part);
+        } else {
+            self.left_out += 1;
+        }
+        fits
+    }
+
+    fn verdict(&mut self) {
+        let sign = match self.diff.verdict {
+            Verdict::Regressed => "🔴 **Slower**",
+            Verdict::Improved => "🟢 **Faster**",
+            Verdict::Unchanged => "⚪ **Unchanged**",
+            Verdict::Inconclusive => "🟡 **Inconclusive**",
+        };
+        let sign = match self.diff.metric.unit {
+            perfblame_cct::Unit::Nanoseconds => sign.to_owned(),
+            _ => sign.replace("Slower", "More").replace("Faster", "Less"),
+        };
+        let parts = headline_parts(self.diff, self.words);
+        let parts = parts.iter().map(|part| match part {
+            // The sign says so already.
+            Part::Words(words) => escaped(
+                words.trim_start_matches("no difference: ").trim_start_matches("cannot tell: "),
+            ),
+            Part::Name(name) => code(name),
+        });
+        let line = format!("{sign}: {}\n", parts.collect::<String>());
+        self.add(&line);
+    }
+
+    fn table(&mut self, list: &[Suspect], limit: usize) {
+        if list.is_empty() {
+            return;
+        }
+        self.add(
+            "\n| # | function | change | share | before → after | how |\n|--:|---|--:|--:|---|---|\n",
+        );
+        let shown = list.len().min(limit);
+        let added = list[..shown].iter().take_while(|row| {
+            let row = self.row(row);
+            self.add(&row)
+        });
+        let added = added.count();
+        self.more(&list[added..], "suspect", "suspects");
+    }
+
+    fn more(&mut self, hidden: &[Suspect], one: &str, many: &str) {
+        if hidden.is_empty() {
+            return;
+        }
+        let share: f64 = hidden.iter().map(|row| row.share).sum();
+        let text = format!(
+            "\n{} more {}, {} together: `perfblame diff --format json` has all.\n",
+            hidden.len(),
+            if hidden.len() == 1 { one } else { many },
+            in_percent(share)
+        );
+        self.add(&text);
+    }
+
+    fn row(&self, row: &Suspect) -> String {
+        let words = self.words;
+        let mut how = words.kind_with_calls(row);
+        if row.contexts.len() > 1 {
+            let _ = write!(how, ", {} contexts", row.contexts.len());
+        }
+        let commits = row.changes.iter().filter_map(|change| change.commit.as_deref());
+        for commit in commits {
+            let _ = write!(how, ", {}", code(commit));
+        }
+        format!(
+            "| {} | {} | {} | {} | {} | {how} |\n",
+            row.rank,
+            placed(&row.function),
+            words.change(row.delta.median),
+            in_percent(row.share),
+            escaped(&words.costs(row.before, row.after)),
+        )
+    }
+
+    /// A block that is closed until somebody opens it.
+    fn folded(&mut self, summary: &str, body: &str) {
+        self.add(&format!("\n<details><summary>{summary}</summary>\n\n{body}\n</details>\n"));
+    }
+
+    fn details(&mut self, list: &[Suspect], limit: usize, summary: &str) {
+        let mut body = String::new();
+        for row in &list[..list.len().min(limit)] {
+            let part = self.evidence(row);
+            if self.text.len() + body.len() + part.len() > MOST - 2 * RESERVE {
+                self.left_out += 1;
+            } else {
+                body.push_str(&part);
+            }
+        }
+        if !body.is_empty() {
+            self.folded(summary, &body);
+        }
+    }
+
+    fn evidence(&self, row: &Suspect) -> String {
+        let words = self.words;
+        let mut text = format!("{}. {}", row.rank, placed(&row.function));
+        if row.delta.high > row.delta.low {
+            let _ = write!(text, ": {}", words.between(row.delta.low, row.delta.high));
+        }
+        if let Some(p) = row.p_value {
+            let _ = write!(text, ", {}", escaped(&p_value(p)));
+        }
+        let _ = write!(text, "\n   - path: {}", path(&row.path));
+        let runs = |runs: &[f64]| {
+            let costs: Vec<String> = runs.iter().take(20).map(|cost| words.cost(*cost)).collect();
+            let more = runs.len().saturating_sub(20);
+            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+            format!("{}{more}", costs.join(", "))
+        };
+        if !row.runs_before.is_empty() || !row.runs_after.is_empty() {
+            let (before, after) = (runs(&row.runs_before), runs(&row.runs_after));
+            let _ = write!(text, "\n   - runs: {before} → {after}");
+        }
+        if let Some(was) = &row.was {
+            let _ = write!(text, "\n   - was {} before", placed(was));
+        }
+        for note in &row.notes {
+            let _ = write!(text, "\n   - {}", escaped(&clean(note)));
+        }
+        for change in &row.changes {
+            let kind = escaped(&change.kind);
+            let _ = write!(text, "\n   - {kind} {}", code(&change.function));
+            if !change.file.is_empty() {
+                let lines =
+                    change.lines.map_or(String::new(), |(from, to)| format!(":{from}-{to}"));
+                let _ = write!(text, " in {}", code(&format!("{}{lines}", change.file)));
+            }
+            if let Some(commit) = &change.commit {
+                let _ = write!(text, ", commit {}", code(commit));
+            }
+        }
+        text.push('\n');
+        text
+    }
+
+    fn graph(&mut self, limit: usize) {
+        let look = Look { width: 120, unicode: true, colour: false };
+        let graph = critical_graph_text(self.diff, look, limit);
+        self.folded("Critical graph", &format!("<pre>\n{}</pre>\n", entities(&graph)));
+    }
+
+    fn paths(&mut self, limit: usize) {
+        let diff = self.diff;
+        let paths = &diff.paths;
+        if paths.is_empty() {
+            return;
+        }
+        self.add("\n| # | change | path |\n|--:|--:|---|\n");
+        let shown = paths.iter().take(limit).take_while(|ranked| {
+            let functions: Vec<FunctionView> =
+                ranked.functions.iter().map(|step| step.function.clone()).collect();
+            let new = if ranked.new { " (new)" } else { "" };
+            let change = self.words.change(ranked.cost);
+            self.add(&format!("| {} | {change} | {}{new} |\n", ranked.rank, path(&functions)))
+        });
+        let shown = shown.count();
+        if shown < paths.len() {
+            let more = counted((paths.len() - shown) as u64, "more path", "more paths");
+            self.add(&format!("\n{more}: `perfblame diff --format json` has all.\n"));
+        }
+    }
+
+    fn improvements(&mut self, limit: usize) {
+        let diff = self.diff;
+        let list = &diff.improvements;
+        if list.is_empty() {
+            return;
+        }
+        if self.diff.verdict == Verdict::Improved {
+            self.table(list, limit);
+            return self.details(list, limit, "Call paths and runs of what got faster");
+        }
+        let rows: String = list.iter().take(limit).map(|row| self.row(row)).collect();
+        let mut body = format!(
+            "| # | function | change | share | before → after | how |\n|--:|---|--:|--:|---|---|\n{rows}"
+        );
+        if list.len() > limit {
+            let _ = write!(
+                body,
+                "\n{} more: `perfblame diff --format json` has all.\n",
+                list.len() - limit
+            );
+        }
+        self.folded("What got faster", &body);
+    }
+
+    fn runtime(&mut self) {
+        if self.diff.runtime.is_empty() {
+            return;
+        }
+        let row = |row: &perfblame_analysis::RuntimeCost| {
+            let change = self.words.change(row.after - row.before);
+            let costs = self.words.costs(row.before, row.after);
+            format!("| {} | {change} | {} |\n", placed(&row.function), escaped(&costs))
+        };
+        let rows: String = self.diff.runtime.iter().map(row).collect();
+        let body = format!("| runtime | change | before → after |\n|---|--:|---|\n{rows}");
+        self.folded("The runtime's own cost, which is never blamed", &body);
+    }
+
+    /// What was compared, below the answer.
+    fn about(&mut self) {
+        let words = self.words;
+        let diff = self.diff;
+        let mut parts = vec![
+            format!("metric {}", code(&diff.metric.name)),
+            format!(
+                "{} before, {} after",
+                counted(diff.before.totals.len() as u64, "run", "runs"),
+                diff.after.totals.len()
+            ),
+        ];
+        let mut change = words.change(diff.change.median);
+        if diff.change.high > diff.change.low {
+            let _ = write!(change, " ({})", words.between(diff.change.low, diff.change.high));
+        }
+        parts.push(change);
+        parts.extend(diff.p_value.map(|p| escaped(&p_value(p))));
+        parts.extend(diff.normalised.as_deref().map(escaped));
+        if diff.threshold > 0.0 {
+            parts.push(format!("threshold {}", words.cost(diff.threshold)));
+        }
+        let text = format!("\n<sub>{}</sub>\n", parts.join(" · "));
+        self.add(&text);
+    }
+
+    fn warnings(&mut self) {
+        let diff = self.diff;
+        for warning in &diff.warnings {
+            let message = escaped(&shortened(
+                &warning.message,
+                1000,
+                Look { width: 0, unicode: true, colour: false },
+            ));
+            let times = if warning.count > 1 {
+                format!(" ({} times)", warning.count)
+            } else {
+                String::new()
+            };
+            self.add(&format!("\n> ⚠️ {message}{times}\n"));
+        }
+    }
+
+    fn rest(&mut self) {
+        if self.left_out > 0 {
+            let parts = counted(self.left_out as u64, "part", "parts");
+            let _ = write!(
+                self.text,
+                "\n{parts} left out to stay below {MOST} characters: `perfblame diff --format json` has all.\n"
+            );
+        }
+    }
+}
+
+/// A function as code, and where it is.
+fn placed(function: &FunctionView) -> String {
+    let look = Look { width: 0, unicode: true, colour: false };
+    let name = code(&shortened(&function.name, NAME, look));
+    let place = place_of(function);
+    if place.is_empty() || place == function.name {
+        return name;
+    }
+    let file = place.rsplit(['/', '\\']).next().unwrap_or(&place);
+    format!("{name} {}", escaped(&shortened(file, NAME, look)))
+}
+
+fn path(path: &[FunctionView]) -> String {
+    let look = Look { width: PATH, unicode: true, colour: false };
+    code(&folded_path(path, PATH, 1, look).lines.join(" "))
+}
+
+/// A text as code.
+fn code(text: &str) -> String {
+    format!("<code>{}</code>", escaped(text))
+}
+
+/// A text that Markdown takes as it is.
+fn escaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let text = clean(text);
+    let mut letters = text.chars().peekable();
+    while let Some(c) = letters.next() {
+        match c {
+            '&' | '<' | '>' | '"' | '\'' | '|' | '`' | '*' | '_' | '\\' | '[' | ']' | '#' | '@'
+            | '~' | '$' | '{' | '}' | '!' => {
+                let _ = write!(out, "&#{};", c as u32);
+            }
+            // Addresses would become links.
+            ':' if letters.peek() == Some(&'/') => out.push_str("&#58;"),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+/// A text inside an HTML element, line breaks kept.
+fn entities(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+}

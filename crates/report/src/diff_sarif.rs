@@ -1,0 +1,382 @@
+//! What made it slower as SARIF 2.1.0, which code hosts and editors show beside the code: one result per suspect.
+//!
+//! A result has a place in a file only where file and line are known; the call path is its stack. Fingerprints are made
+//! of names alone, so that a suspect is the same one after lines moved and figures changed.
+
+mod location;
+
+use std::fmt::Write as _;
+use std::io::{self, Write};
+
+use perfblame_analysis::{
+    CriticalNode, Diff, FunctionView, Kind, Method, RankedPath, Suspect, Verdict,
+};
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use crate::VERSION;
+use crate::diff_json::Scale;
+use crate::diff_words::{Words, headline, p_value};
+use crate::layout::clean;
+use crate::numbers::{counted, in_percent};
+use location::{Location, fingerprint, location, place_in_file};
+
+/// Paths that become results. Hosts take some thousand results, people fewer.
+const MOST_PATHS: usize = 100;
+
+/// Writes an answer as one SARIF log.
+pub fn diff_sarif(diff: &Diff, out: &mut dyn Write) -> io::Result<()> {
+    serde_json::to_writer_pretty(&mut *out, &Log::of(diff))?;
+    out.write_all(b"\n")
+}
+
+/// What can be found, in the order rules are listed.
+const KINDS: [(Kind, &str, &str); 5] = [
+    (Kind::Slower, "SlowerFunction", "A function costs more each time it runs."),
+    (Kind::MoreCalls, "MoreCalls", "A function is called more often."),
+    (Kind::New, "NewCost", "A function that was not there before costs something."),
+    (Kind::Waits, "LongerWait", "A function waits longer."),
+    (Kind::Moved, "MovedCost", "A cost moved here from elsewhere."),
+];
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Log<'a> {
+    #[serde(rename = "$schema")]
+    schema: &'static str,
+    version: &'static str,
+    runs: [Run<'a>; 1],
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Run<'a> {
+    tool: Tool,
+    column_kind: &'static str,
+    invocations: [Invocation; 1],
+    results: Vec<Outcome<'a>>,
+    properties: Value,
+}
+
+#[derive(Serialize)]
+struct Tool {
+    driver: Driver,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Driver {
+    name: &'static str,
+    semantic_version: &'static str,
+    rules: Vec<Rule>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Rule {
+    id: String,
+    name: &'static str,
+    short_description: Message,
+    default_configuration: Value,
+    properties: Value,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Invocation {
+    execution_successful: bool,
+    tool_execution_notifications: Vec<Notification>,
+}
+
+#[derive(Serialize)]
+struct Notification {
+    level: &'static str,
+    message: Message,
+    descriptor: Value,
+}
+
+#[derive(Serialize)]
+struct Message {
+    text: String,
+}
+
+/// A result; the name is taken.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Outcome<'a> {
+    rule_id: String,
+    rule_index: usize,
+    level: &'static str,
+    message: Message,
+    locations: [Location<'a>; 1],
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    related_locations: Vec<Value>,
+    stacks: [Stack<'a>; 1],
+    partial_fingerprints: Value,
+    rank: f64,
+    properties: Value,
+}
+
+/// A call path, innermost call first.
+#[derive(Serialize)]
+struct Stack<'a> {
+    message: Message,
+    frames: Vec<Frame<'a>>,
+}
+
+#[derive(Serialize)]
+struct Frame<'a> {
+    location: Location<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    module: Option<&'a str>,
+}
+
+impl<'a> Log<'a> {
+    fn of(diff: &'a Diff) -> Self {
+        let words = Words { name_width: 200, ..Words::of(diff, true) };
+        let mut notifications: Vec<Notification> = (diff.warnings.iter())
+            .map(|warning| notification(&warning.code, &clean(&warning.message)))
+            .collect();
+        let mut results: Vec<Outcome<'a>> =
+            diff.suspects.iter().map(|row| suspect(diff, row, words)).collect();
+        if results.is_empty() {
+            // The other methods have their own words for what they suspect.
+            match diff.method {
+                Method::Suspects => {}
+                Method::CriticalGraph => results = causes(diff, words),
+                Method::Paths => {
+                    results = (diff.paths.iter().take(MOST_PATHS))
+                        .filter_map(|path| ranked(diff, path, words))
+                        .collect();
+                    let more = diff.paths.len().saturating_sub(MOST_PATHS);
+                    if more > 0 {
+                        let more = counted(more as u64, "path", "paths");
+                        let text = format!("{more} left out: `--format json` has all");
+                        notifications.push(notification("paths-left-out", &text));
+                    }
+                }
+            }
+        }
+        let run = Run {
+            tool: Tool { driver: driver(diff) },
+            column_kind: "unicodeCodePoints",
+            invocations: [Invocation {
+                execution_successful: true,
+                tool_execution_notifications: notifications,
+            }],
+            results,
+            properties: json!({
+                "verdict": diff.verdict.name(),
+                "method": diff.method.name(),
+                "metric": diff.metric.name,
+                "unit": diff.metric.unit.name(),
+                "summary": headline(diff, words),
+            }),
+        };
+        Self {
+            schema: "https://json.schemastore.org/sarif-2.1.0.json",
+            version: "2.1.0",
+            runs: [run],
+        }
+    }
+}
+
+fn driver(diff: &Diff) -> Driver {
+    let rules = KINDS.iter().map(|(kind, name, text)| Rule {
+        id: rule_id(*kind),
+        name,
+        short_description: Message { text: (*text).to_owned() },
+        default_configuration: json!({ "level": level(diff) }),
+        properties: json!({ "tags": ["performance"] }),
+    });
+    Driver { name: "perfblame", semantic_version: VERSION, rules: rules.collect() }
+}
+
+fn rule_id(kind: Kind) -> String {
+    format!("perfblame/{}", kind.name())
+}
+
+/// Where a kind stands among the rules; whatever else there is counts as slower.
+fn rule(kind: Kind) -> (String, usize) {
+    let row = KINDS.iter().position(|(known, ..)| *known == kind).unwrap_or(0);
+    (rule_id(KINDS[row].0), row)
+}
+
+fn level(diff: &Diff) -> &'static str {
+    if diff.verdict == Verdict::Regressed { "error" } else { "warning" }
+}
+
+fn notification(code: &str, text: &str) -> Notification {
+    Notification {
+        level: "warning",
+        message: Message { text: literal(text) },
+        descriptor: json!({ "id": code }),
+    }
+}
+
+fn suspect<'a>(diff: &Diff, row: &'a Suspect, words: Words<'_>) -> Outcome<'a> {
+    let mut text = format!(
+        "{}: {} ({}), {} of the change, {}",
+        words.name(&row.function),
+        words.change(row.delta.median),
+        words.costs(row.before, row.after),
+        in_percent(row.share),
+        words.kind_with_calls(row)
+    );
+    if row.delta.high > row.delta.low {
+        let between = words.between(row.delta.low, row.delta.high);
+        let _ = write!(text, "; {between} with 95 % confidence");
+    }
+    if let Some(p) = row.p_value {
+        let _ = write!(text, ", {}", p_value(p));
+    }
+    if row.contexts.len() > 1 {
+        let _ = write!(text, "; in {} contexts", row.contexts.len());
+    }
+    for note in &row.notes {
+        let _ = write!(text, "; {}", clean(note));
+    }
+    text.push('.');
+    let (rule_id, rule_index) = rule(row.kind);
+    let scale = Scale::of(&diff.metric);
+    let path: Vec<&FunctionView> = row.path.iter().collect();
+    Outcome {
+        rule_id,
+        rule_index,
+        level: level(diff),
+        message: Message { text: literal(&text) },
+        locations: [location(&row.function)],
+        related_locations: row.changes.iter().enumerate().filter_map(change).collect(),
+        partial_fingerprints: json!({ "perfblameContext/v1": fingerprint(&path) }),
+        stacks: [stack(&path)],
+        rank: percent(row.share),
+        properties: json!({
+            "before": scale.amount(row.before),
+            "after": scale.amount(row.after),
+            "delta": scale.amount(row.delta.median),
+            "share": row.share,
+            "pValue": row.p_value,
+            "contexts": row.contexts.len(),
+        }),
+    }
+}
+
+/// The code change that touches a suspect, as a place to look at.
+fn change((row, change): (usize, &perfblame_analysis::CodeChange)) -> Option<Value> {
+    let (first, last) = change.lines?;
+    let mut place = place_in_file(&change.file, first, None)?;
+    place["region"]["endLine"] = last.max(first).into();
+    let commit = change.commit.as_ref().map_or(String::new(), |commit| format!(" in {commit}"));
+    let text = format!("{} {}{commit}", change.kind, change.function);
+    Some(json!({
+        "id": row,
+        "physicalLocation": place,
+        "message": { "text": literal(&clean(&text)) },
+    }))
+}
+
+/// The causes of a critical graph.
+fn causes<'a>(diff: &'a Diff, words: Words<'_>) -> Vec<Outcome<'a>> {
+    let Some(graph) = &diff.graph else { return Vec::new() };
+    let path = |node: &'a CriticalNode| {
+        let mut path = vec![&node.function];
+        let mut above = node.parent;
+        // Parents come first, so this ends even where a graph does not hold what it promises.
+        let mut below = node.id;
+        while let Some(parent) =
+            above.filter(|parent| *parent < below).and_then(|id| graph.nodes.get(id))
+        {
+            path.push(&parent.function);
+            (below, above) = (parent.id.min(below.saturating_sub(1)), parent.parent);
+        }
+        path.reverse();
+        path
+    };
+    let whole = diff.after.total.median - diff.before.total.median;
+    let scale = Scale::of(&diff.metric);
+    let cause = |node: &'a CriticalNode| {
+        let before = node.before.unwrap_or(0.0);
+        let delta = node.after - before;
+        let kind = if node.before.is_none() { Kind::New } else { Kind::Slower };
+        let (rule_id, rule_index) = rule(kind);
+        let text = format!(
+            "{}: {} ({}), {}.",
+            words.name(&node.function),
+            words.change(delta),
+            words.costs(before, node.after),
+            words.kind(kind)
+        );
+        let path = path(node);
+        Outcome {
+            rule_id,
+            rule_index,
+            level: level(diff),
+            message: Message { text: literal(&text) },
+            locations: [location(&node.function)],
+            related_locations: Vec::new(),
+            partial_fingerprints: json!({ "perfblameContext/v1": fingerprint(&path) }),
+            stacks: [stack(&path)],
+            rank: percent(delta / whole),
+            properties: json!({
+                "before": scale.amount(before),
+                "after": scale.amount(node.after),
+                "delta": scale.amount(delta),
+            }),
+        }
+    };
+    graph.nodes.iter().filter(|node| node.cause).map(cause).collect()
+}
+
+/// A ranked path, at its slowest function.
+fn ranked<'a>(diff: &Diff, row: &'a RankedPath, words: Words<'_>) -> Option<Outcome<'a>> {
+    let slowest = row.functions.iter().min_by_key(|step| step.rank)?;
+    let kind = if row.new { Kind::New } else { Kind::Slower };
+    let (rule_id, rule_index) = rule(kind);
+    let text = format!(
+        "Path {} by difference: {}; its slowest function is {}, {}.",
+        row.rank,
+        words.change(row.cost),
+        words.name(&slowest.function),
+        words.cost(slowest.latency)
+    );
+    let path: Vec<&FunctionView> = row.functions.iter().map(|step| &step.function).collect();
+    let whole = diff.after.total.median - diff.before.total.median;
+    let scale = Scale::of(&diff.metric);
+    Some(Outcome {
+        rule_id,
+        rule_index,
+        level: level(diff),
+        message: Message { text: literal(&text) },
+        locations: [location(&slowest.function)],
+        related_locations: Vec::new(),
+        partial_fingerprints: json!({ "perfblameContext/v1": fingerprint(&path) }),
+        stacks: [stack(&path)],
+        rank: percent(row.cost / whole),
+        properties: json!({
+            "cost": scale.amount(row.cost),
+            "latency": scale.amount(slowest.latency),
+        }),
+    })
+}
+
+fn stack<'a>(path: &[&'a FunctionView]) -> Stack<'a> {
+    let frame = |function: &&'a FunctionView| Frame {
+        location: location(function),
+        module: function.component.as_deref(),
+    };
+    Stack {
+        message: Message { text: "Call path, innermost first.".to_owned() },
+        frames: path.iter().rev().map(frame).collect(),
+    }
+}
+
+/// A share of one as a rank: 0 to 100.
+fn percent(share: f64) -> f64 {
+    if share.is_finite() { (share * 1000.0).round().clamp(0.0, 1000.0) / 10.0 } else { 0.0 }
+}
+
+/// A message without placeholders and links, sections 3.11.5 and 3.11.6 of the standard: braces are doubled, and a
+/// bracket that a parenthesis follows is not a link's.
+fn literal(text: &str) -> String {
+    text.replace('{', "{{").replace('}', "}}").replace("](", "\\](")
+}

@@ -1,0 +1,209 @@
+//! What made it slower, as text: the answer first, then the evidence, then everything else worth knowing.
+//!
+//! People read this on a terminal and in the log of a CI job, which has no colours and any width. Nothing is cut without
+//! saying how much was and how to see it.
+
+mod graph;
+mod paths;
+mod suspects;
+
+use std::fmt::Write as _;
+use std::io::{self, Write};
+
+use perfblame_analysis::{Diff, Method, RuntimeCost, SideTotals};
+
+use crate::diff_words::{Words, headline, p_value};
+use crate::dot_strip::StripScale;
+use crate::layout::{Look, clean, columns, padded, right, shortened_path, wrapped};
+use crate::numbers::{counted, in_percent};
+use crate::show_text::{named, title, warnings};
+
+/// What the place we write to can show, and how much of the answer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct DiffLook {
+    /// What can be shown.
+    pub look: Look,
+    /// Suspects, improvements and paths at most.
+    pub limit: usize,
+}
+
+/// Columns of the strips beside the totals.
+const STRIP: usize = 20;
+
+/// Lines longer than this are hard to read, however wide the terminal.
+const MOST_WIDTH: usize = 160;
+
+/// Writes an answer.
+pub fn diff_text(diff: &Diff, how: DiffLook, out: &mut dyn Write) -> io::Result<()> {
+    let page = Page {
+        diff,
+        words: Words {
+            name_width: (how.look.width / 2).max(20),
+            ..Words::of(diff, how.look.unicode)
+        },
+        look: how.look,
+        limit: how.limit,
+    };
+    for line in wrapped(&headline(diff, page.words), how.look.width.min(MOST_WIDTH)) {
+        writeln!(out, "{}", how.look.bold(&line))?;
+    }
+    page.facts(out)?;
+    let mut folded = false;
+    match diff.method {
+        Method::Suspects => {}
+        Method::CriticalGraph => graph::write(&page, out)?,
+        Method::Paths => folded |= paths::write(&page, out)?,
+    }
+    folded |= suspects::write(&page, "Suspects", &diff.suspects, out)?;
+    folded |= suspects::write(&page, "Improvements", &diff.improvements, out)?;
+    page.runtime(out)?;
+    page.unexplained(out)?;
+    if folded {
+        let text = "Calls in the middle of long paths are folded: --format json has them all.";
+        writeln!(out)?;
+        page.note(text, out)?;
+    }
+    warnings(&diff.warnings, how.look, out)
+}
+
+/// The critical graph alone, for renderings that have no way of their own to draw it.
+pub(crate) fn critical_graph_text(diff: &Diff, look: Look, limit: usize) -> String {
+    let mut out = Vec::new();
+    let page = Page { diff, words: Words::of(diff, look.unicode), look, limit };
+    // Writing to memory does not fail.
+    let _ = graph::write_rows(&page, &mut out);
+    String::from_utf8_lossy(&out).into_owned()
+}
+
+/// An answer and how it is written.
+struct Page<'a> {
+    diff: &'a Diff,
+    words: Words<'a>,
+    look: Look,
+    limit: usize,
+}
+
+impl Page<'_> {
+    /// Something worth knowing, below what it is about.
+    fn note(&self, text: &str, out: &mut dyn Write) -> io::Result<()> {
+        for line in wrapped(text, self.look.width.min(MOST_WIDTH)) {
+            writeln!(out, "{}", self.look.dim(&line))?;
+        }
+        Ok(())
+    }
+
+    /// What was compared.
+    fn facts(&self, out: &mut dyn Write) -> io::Result<()> {
+        let Self { diff, words, look, .. } = self;
+        writeln!(out)?;
+        let fact = |key: &str, text: &str, out: &mut dyn Write| {
+            for (row, line) in
+                wrapped(&clean(text), look.width.saturating_sub(12)).iter().enumerate()
+            {
+                let key = if row == 0 { key } else { "" };
+                writeln!(out, "  {}  {line}", look.dim(&padded(key, 8)))?;
+            }
+            Ok::<(), io::Error>(())
+        };
+        let sides = [("before", &diff.before), ("after", &diff.after)];
+        let all = diff.before.totals.iter().chain(&diff.after.totals);
+        let scale = StripScale::spanning(all, STRIP, look.unicode);
+        let texts = sides.map(|(_, side)| self.side(side));
+        let widest = texts.iter().map(|text| columns(text)).max().unwrap_or(0);
+        let room = look.width.saturating_sub(12 + widest + 2);
+        for ((key, side), text) in sides.iter().zip(&texts) {
+            let strip = if room < STRIP { String::new() } else { scale.draw(&side.totals) };
+            let inputs = match room.saturating_sub(STRIP + 2) {
+                0..8 => String::new(),
+                room => shortened_path(&inputs(side), room, *look).into_owned(),
+            };
+            let line = format!("{}  {strip}  {inputs}", padded(text, widest));
+            writeln!(out, "  {}  {}", look.dim(&padded(key, 8)), line.trim_end())?;
+        }
+        let mut change = words.change(diff.change.median);
+        if diff.change.high > diff.change.low {
+            let _ = write!(change, " ({})", words.between(diff.change.low, diff.change.high));
+        }
+        if let Some(p) = diff.p_value {
+            let _ = write!(change, ", {}", p_value(p));
+        }
+        fact("change", &change, out)?;
+        let mut metric = diff.metric.name.clone();
+        if let Some(normalised) = &diff.normalised {
+            let _ = write!(metric, ", {normalised}");
+        }
+        if diff.threshold > 0.0 {
+            let _ = write!(metric, "; less than {} does not count", words.cost(diff.threshold));
+        }
+        fact("metric", &metric, out)
+    }
+
+    fn side(&self, side: &SideTotals) -> String {
+        let runs = counted(side.totals.len() as u64, "run", "runs");
+        let least = side.totals.iter().copied().fold(f64::INFINITY, f64::min);
+        let most = side.totals.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let (least, most) = (self.words.cost(least), self.words.cost(most));
+        match side.totals.len() {
+            0 => runs,
+            _ if least == most => format!("{runs}, {least}"),
+            _ => format!("{runs}, {least} to {most}"),
+        }
+    }
+
+    fn runtime(&self, out: &mut dyn Write) -> io::Result<()> {
+        let Self { diff, words, look, .. } = self;
+        if diff.runtime.is_empty() {
+            return Ok(());
+        }
+        title("Runtime, which is never blamed", *look, out)?;
+        let change = |row: &RuntimeCost| words.change(row.after - row.before);
+        let delta = diff.runtime.iter().map(|row| columns(&change(row))).max().unwrap_or(0);
+        let costs = |row: &RuntimeCost| words.costs(row.before, row.after);
+        let width = diff.runtime.iter().map(|row| columns(&costs(row))).max().unwrap_or(0);
+        for row in &diff.runtime {
+            let text =
+                format!("  {}  {}  ", right(&change(row), delta), padded(&costs(row), width));
+            let room = look.width.saturating_sub(columns(&text)).max(4);
+            writeln!(out, "{text}{}", named(&row.function, "", false, room, *look))?;
+        }
+        Ok(())
+    }
+
+    /// The part of the change that nothing explains, where it is worth a line.
+    fn unexplained(&self, out: &mut dyn Write) -> io::Result<()> {
+        /// Below this part of the change, what is left is rounding and noise.
+        const WORTH: f64 = 0.05;
+        let Self { diff, words, look, .. } = self;
+        let share = diff.unexplained / diff.change.median;
+        let counts = diff.unexplained.abs() > diff.threshold;
+        if diff.suspects.is_empty() && diff.improvements.is_empty() {
+            return Ok(());
+        }
+        if !share.is_finite() || share.abs() < WORTH || !counts {
+            return Ok(());
+        }
+        let text = format!(
+            "Unexplained: {}, {} of the change, is spread too thinly to name a function.",
+            words.change(diff.unexplained),
+            in_percent(share)
+        );
+        writeln!(out)?;
+        for line in wrapped(&text, look.width.min(MOST_WIDTH)) {
+            writeln!(out, "{line}")?;
+        }
+        Ok(())
+    }
+}
+
+/// What the runs of a side were read from: one input, or the folder of several.
+fn inputs(side: &SideTotals) -> String {
+    let Some((first, rest)) = side.inputs.split_first() else { return String::new() };
+    if rest.is_empty() {
+        return first.clone();
+    }
+    let folder = |name: &String| name.rsplit_once(['/', '\\']).map(|(folder, _)| folder.to_owned());
+    match folder(first) {
+        Some(shared) if rest.iter().all(|name| folder(name).as_ref() == Some(&shared)) => shared,
+        _ => format!("{first} and {} more", rest.len()),
+    }
+}

@@ -1,0 +1,290 @@
+//! The words of an answer that every rendering shares: figures with their signs, kinds of change, the first line.
+
+use std::fmt::Write as _;
+
+use perfblame_analysis::{
+    CriticalNode, Diff, FunctionView, Kind, Method, RuntimeCost, Suspect, Verdict,
+};
+use perfblame_cct::{Metric, Unit};
+
+use crate::layout::{Look, clean, columns, shortened};
+use crate::numbers::{counted, in_percent, quantity, significant};
+use crate::show_text::place_of;
+
+/// How figures and names of one answer are written.
+#[derive(Clone, Copy)]
+pub struct Words<'a> {
+    pub metric: &'a Metric,
+    /// Signs beyond ASCII.
+    pub unicode: bool,
+    /// Columns of the longest name in a sentence.
+    pub name_width: usize,
+}
+
+impl<'a> Words<'a> {
+    pub fn of(diff: &'a Diff, unicode: bool) -> Self {
+        Self { metric: &diff.metric, unicode, name_width: 60 }
+    }
+
+    pub fn arrow(self) -> &'static str {
+        if self.unicode { "→" } else { "->" }
+    }
+
+    /// `4.10 s`.
+    pub fn cost(self, cost: f64) -> String {
+        let sign = if cost < 0.0 { self.minus() } else { "" };
+        format!("{sign}{}", self.size(cost))
+    }
+
+    /// `+2.20 s`.
+    pub fn change(self, delta: f64) -> String {
+        let size = self.size(delta);
+        let nothing = size.chars().all(|c| !c.is_ascii_digit() || c == '0');
+        let sign = match delta {
+            _ if nothing => "",
+            delta if delta < 0.0 => self.minus(),
+            _ => "+",
+        };
+        format!("{sign}{size}")
+    }
+
+    /// `+1.98 s to +2.51 s`.
+    pub fn between(self, low: f64, high: f64) -> String {
+        format!("{} to {}", self.change(low), self.change(high))
+    }
+
+    /// `4.10 s → 6.30 s`; things that are counted are named.
+    pub fn costs(self, before: f64, after: f64) -> String {
+        let noun = match &self.metric.unit {
+            Unit::Nanoseconds | Unit::Bytes => String::new(),
+            Unit::Count => format!(" {}", self.metric.name),
+            Unit::Other(unit) => format!(" {unit}"),
+        };
+        format!("{} {} {}{noun}", self.cost(before), self.arrow(), self.cost(after))
+    }
+
+    /// `+54 %`; nothing when there was nothing before.
+    pub fn relative(self, before: f64, after: f64) -> Option<String> {
+        if before <= 0.0 {
+            return None;
+        }
+        let share = (after - before) / before;
+        let text = in_percent(share);
+        Some(match share {
+            _ if text == "0 %" => text,
+            share if share < 0.0 => format!("{}{text}", self.minus()),
+            _ => format!("+{text}"),
+        })
+    }
+
+    /// How a function changed.
+    pub fn kind(self, kind: Kind) -> &'static str {
+        let time = self.metric.unit == Unit::Nanoseconds;
+        match kind {
+            Kind::Slower if time => "slower",
+            Kind::Slower => "costs more",
+            Kind::MoreCalls => "called more often",
+            Kind::New => "new",
+            Kind::Waits => "waits longer",
+            Kind::Moved => "moved",
+            Kind::Faster if time => "faster",
+            Kind::Faster => "costs less",
+            Kind::FewerCalls => "called less often",
+            Kind::Gone => "gone",
+        }
+    }
+
+    /// How a function changed, with the number of calls where that is the point.
+    pub fn kind_with_calls(self, suspect: &Suspect) -> String {
+        let kind = self.kind(suspect.kind);
+        let counts = matches!(suspect.kind, Kind::MoreCalls | Kind::FewerCalls);
+        match suspect.calls.filter(|_| counts) {
+            Some((before, after)) => {
+                let calls = |number: f64| {
+                    if number.fract() == 0.0 || number >= 99.5 {
+                        crate::numbers::grouped(number.round().max(0.0) as u64)
+                    } else {
+                        significant(number)
+                    }
+                };
+                format!("{kind}: {} {} {}", calls(before), self.arrow(), calls(after))
+            }
+            None => kind.to_owned(),
+        }
+    }
+
+    /// A function's name in a sentence; one that says little alone comes with its place.
+    pub fn name(self, function: &FunctionView) -> String {
+        let look = Look { width: 0, unicode: self.unicode, colour: false };
+        let name = shortened(&function.name, self.name_width, look).into_owned();
+        let place = place_of(function);
+        // A pseudo-frame of the runtime has no place, and none is missed.
+        if place.is_empty() || !(name == "(anonymous)" || columns(&name) < 3) {
+            return name;
+        }
+        let file = place.rsplit(['/', '\\']).next().unwrap_or(&place);
+        format!("{name} in {}", shortened(file, self.name_width, look))
+    }
+
+    fn size(self, cost: f64) -> String {
+        let text = quantity(cost, self.metric);
+        if self.unicode { text } else { text.replace(" µs", " us") }
+    }
+
+    fn minus(self) -> &'static str {
+        if self.unicode { "−" } else { "-" }
+    }
+}
+
+/// `p = 0.008`.
+pub fn p_value(p: f64) -> String {
+    match p {
+        p if p < 0.001 => "p < 0.001".to_owned(),
+        p if p < 0.1 => format!("p = {p:.3}"),
+        p => format!("p = {p:.2}"),
+    }
+}
+
+/// A piece of the first line: renderings differ in how they write names.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Part {
+    Words(String),
+    Name(String),
+}
+
+/// The answer in one line.
+pub fn headline(diff: &Diff, words: Words<'_>) -> String {
+    let parts = headline_parts(diff, words).into_iter();
+    parts.map(|(Part::Words(text) | Part::Name(text))| text).collect()
+}
+
+/// The answer in one line, names apart.
+pub fn headline_parts(diff: &Diff, words: Words<'_>) -> Vec<Part> {
+    let (before, after) = (diff.before.total.median, diff.after.total.median);
+    let costs = words.costs(before, after);
+    let change = match words.relative(before, after) {
+        Some(relative) => format!("{costs} ({relative})"),
+        None => costs.clone(),
+    };
+    let mut line = Line(Vec::new());
+    match diff.verdict {
+        Verdict::Regressed | Verdict::Improved => {
+            line.words(&format!("{change}: "));
+            explain(diff, words, &mut line);
+        }
+        Verdict::Unchanged => {
+            line.words(&format!("no difference: {costs}{}", noise(diff, words)));
+        }
+        Verdict::Inconclusive => {
+            line.words(&format!("cannot tell: {change}{}", doubt(diff, words)));
+            if let Some(first) = diff.suspects.first() {
+                line.words("; best guess: ");
+                line.name(words.name(&first.function));
+            }
+        }
+    }
+    line.0
+}
+
+/// A line that grows.
+struct Line(Vec<Part>);
+
+impl Line {
+    fn words(&mut self, words: &str) {
+        match self.0.last_mut() {
+            Some(Part::Words(text)) => text.push_str(words),
+            _ => self.0.push(Part::Words(words.to_owned())),
+        }
+    }
+
+    fn name(&mut self, name: String) {
+        self.0.push(Part::Name(name));
+    }
+}
+
+/// Why a difference does not count.
+fn noise(diff: &Diff, words: Words<'_>) -> String {
+    let change = diff.change;
+    let spread = (change.high - change.low) / 2.0;
+    let plus_minus = if words.unicode { "±" } else { "+/-" };
+    if spread > 0.0 && change.low <= 0.0 && change.high >= 0.0 {
+        format!(", within the noise of {plus_minus}{}", words.cost(spread))
+    } else if diff.threshold > 0.0 && change.median.abs() < diff.threshold {
+        format!(", below the threshold of {}", words.cost(diff.threshold))
+    } else {
+        String::new()
+    }
+}
+
+/// Why nothing can be said, and what would help.
+fn doubt(diff: &Diff, words: Words<'_>) -> String {
+    let runs = [diff.before.totals.len(), diff.after.totals.len()];
+    let mut text = if runs == [1, 1] {
+        " with one run on each side; chance is not excluded".to_owned()
+    } else if diff.change.high > diff.change.low {
+        format!(", anything from {} is possible", words.between(diff.change.low, diff.change.high))
+    } else {
+        String::new()
+    };
+    if let Some(needed) = diff.runs_needed {
+        let runs = counted(u64::from(needed), "run", "runs");
+        let _ = write!(text, "; {runs} on each side would tell");
+    }
+    text
+}
+
+/// What explains a difference.
+fn explain(diff: &Diff, words: Words<'_>, line: &mut Line) {
+    let found = if diff.verdict == Verdict::Improved { &diff.improvements } else { &diff.suspects };
+    let Some((first, others)) = found.split_first() else {
+        return explain_without_suspects(diff, words, line);
+    };
+    line.words(&format!("{} of it is ", in_percent(first.share)));
+    line.name(words.name(&first.function));
+    if let Some(caller) = first.path.len().checked_sub(2).and_then(|row| first.path.get(row)) {
+        line.words(", called from ");
+        line.name(words.name(caller));
+    }
+    line.words(&format!(" ({})", words.kind_with_calls(first)));
+    if first.contexts.len() > 1 {
+        line.words(&format!(", {}", counted(first.contexts.len() as u64, "path", "paths")));
+    }
+    let Some((second, rest)) = others.split_first() else { return };
+    line.words(&format!("; {} is ", in_percent(second.share)));
+    line.name(words.name(&second.function));
+    line.words(&format!(" ({})", words.kind(second.kind)));
+    if !rest.is_empty() {
+        let share: f64 = rest.iter().map(|suspect| suspect.share).sum();
+        line.words(&format!("; {} in {} more", in_percent(share), rest.len()));
+    }
+}
+
+fn explain_without_suspects(diff: &Diff, words: Words<'_>, line: &mut Line) {
+    let change = diff.after.total.median - diff.before.total.median;
+    let delta = |node: &CriticalNode| node.after - node.before.unwrap_or(0.0);
+    let causes = diff.graph.iter().flat_map(|graph| &graph.nodes).filter(|node| node.cause);
+    let largest = causes.clone().max_by(|a, b| delta(a).total_cmp(&delta(b)).then(b.id.cmp(&a.id)));
+    if let Some(largest) = largest.filter(|_| diff.method == Method::CriticalGraph) {
+        let causes = counted(causes.count() as u64, "cause", "causes");
+        line.words(&format!("{causes}, the largest "));
+        line.name(words.name(&largest.function));
+        return line.words(&format!(" ({})", words.change(delta(largest))));
+    }
+    let path = diff.paths.first().filter(|_| diff.method == Method::Paths);
+    if let Some((path, leaf)) = path.and_then(|path| Some((path, path.functions.last()?))) {
+        line.words("most of all on the path to ");
+        line.name(words.name(&leaf.function));
+        let new = if path.new { ", new" } else { "" };
+        return line.words(&format!(" ({}{new})", words.change(path.cost)));
+    }
+    let share = |row: &RuntimeCost| (row.after - row.before) / change;
+    let largest = diff.runtime.iter().max_by(|a, b| share(a).total_cmp(&share(b)));
+    match largest.filter(|row| change != 0.0 && share(row) >= 0.5) {
+        Some(row) => {
+            line.words(&format!("{} of it is the runtime's ", in_percent(share(row).min(1.0))));
+            line.name(clean(&row.function.name).into_owned());
+            line.words(", no function stands out");
+        }
+        None => line.words("no function explains it"),
+    }
+}

@@ -1,0 +1,179 @@
+//! Markdown: short, foldable, below the limit of a comment, and no name is markup.
+
+use expect_test::{Expect, expect};
+use perfblame_analysis::Diff;
+use perfblame_report::diff_markdown;
+
+use crate::answers;
+
+fn written(diff: &Diff, limit: usize) -> String {
+    let mut out = Vec::new();
+    diff_markdown(diff, limit, &mut out).unwrap();
+    String::from_utf8(out).unwrap()
+}
+
+fn check(diff: &Diff, expected: &Expect) {
+    expected.assert_eq(&written(diff, 10));
+}
+
+#[test]
+fn a_slowdown() {
+    check(
+        &answers::regressed(),
+        &expect![[r#"
+        🔴 **Slower**: 4.10 s → 6.30 s (+54 %): 87 % of it is <code>utf</code>, called from <code>layer</code> (new), 2 paths; 9.0 % is <code>(anonymous) in loop.js:19</code> (called more often); 3.0 % in 1 more
+
+        | # | function | change | share | before → after | how |
+        |--:|---|--:|--:|---|---|
+        | 1 | <code>utf</code> layer.js:120 | +1.92 s | 87 % | 0 s → 1.92 s | new, 2 contexts, <code>abc123</code> |
+        | 2 | <code>(anonymous)</code> loop.js:19 | +200 ms | 9.0 % | 110 ms → 310 ms | called more often: 12 → 31 |
+        | 3 | <code>parse</code> parse.js:3 | +66.0 ms | 3.0 % | 400 ms → 466 ms | slower |
+
+        <details><summary>Call paths and runs</summary>
+
+        1. <code>utf</code> layer.js:120: +1.84 s to +2.00 s, p = 0.008
+           - path: <code>(root) › queryRenderedFeatures › rendered › query › layer › utf</code>
+           - runs: 0 s, 0 s, 0 s → 1.88 s, 1.92 s, 1.98 s
+           - modified <code>utf</code> in <code>src/layer.js:120-141</code>, commit <code>abc123</code>
+        2. <code>(anonymous)</code> loop.js:19: +192 ms to +208 ms, p = 0.008
+           - path: <code>(root) › tick › (anonymous loop.js:19)</code>
+           - runs: 108 ms, 110 ms, 113 ms → 304 ms, 310 ms, 319 ms
+        3. <code>parse</code> parse.js:3: +63.4 ms to +68.6 ms
+           - path: <code>(root) › load › parse</code>
+           - runs: 392 ms, 400 ms, 412 ms → 457 ms, 466 ms, 480 ms
+           - was <code>parseHeader</code> parse.js:3 before
+           - matched by its callees, 80 % sure
+
+        </details>
+
+        <details><summary>What got faster</summary>
+
+        | # | function | change | share | before → after | how |
+        |--:|---|--:|--:|---|---|
+        | 1 | <code>poll</code> loop.js:44 | −44.0 ms | 2.0 % | 44.0 ms → 0 s | gone |
+
+        </details>
+
+        <details><summary>The runtime's own cost, which is never blamed</summary>
+
+        | runtime | change | before → after |
+        |---|--:|---|
+        | <code>(garbage collector)</code> | +21.0 ms | 210 ms → 231 ms |
+        | <code>(idle)</code> | −20.0 ms | 900 ms → 880 ms |
+
+        </details>
+
+        <sub>metric <code>wall</code> · 3 runs before, 3 after · +2.20 s (+2.07 s to +2.33 s) · p = 0.004 · threshold 40.0 ms</sub>
+
+        > ⚠️ three runs on each side are few
+    "#]],
+    );
+}
+
+#[test]
+fn no_difference() {
+    check(
+        &answers::unchanged(),
+        &expect![[r#"
+            ⚪ **Unchanged**: 4.10 s → 4.20 s, within the noise of ±130 ms
+
+            <sub>metric <code>wall</code> · 3 runs before, 3 after · +100 ms (−30.0 ms to +230 ms) · p = 0.41 · threshold 40.0 ms</sub>
+        "#]],
+    );
+}
+
+#[test]
+fn an_improvement() {
+    check(
+        &answers::improved(),
+        &expect![[r#"
+        🟢 **Faster**: 6.31 s → 4.10 s (−35 %): 96 % of it is <code>blit</code>, called from <code>render</code> (faster)
+
+        | # | function | change | share | before → after | how |
+        |--:|---|--:|--:|---|---|
+        | 1 | <code>blit</code> render.c:88 | −2.15 s | 96 % | 2.60 s → 450 ms | faster |
+
+        <details><summary>Call paths and runs of what got faster</summary>
+
+        1. <code>blit</code> render.c:88: −2.24 s to −2.06 s, p = 0.008
+           - path: <code>main › render › blit</code>
+           - runs: 2.55 s, 2.60 s, 2.68 s → 441 ms, 450 ms, 464 ms
+
+        </details>
+
+        <sub>metric <code>wall</code> · 2 runs before, 3 after · −2.21 s (−2.34 s to −2.08 s) · p = 0.004 · threshold 40.0 ms</sub>
+    "#]],
+    );
+}
+
+#[test]
+fn a_critical_graph() {
+    check(
+        &answers::critical_graph(),
+        &expect![[r#"
+        🔴 **Slower**: 400 ms → 560 ms (+40 %): 2 causes, the largest <code>utf</code> (+140 ms)
+
+        <details><summary>Critical graph</summary>
+
+        <pre>
+          change   before    after    call (● cause)
+         +160 ms   400 ms   560 ms    (root)
+         +150 ms   100 ms   250 ms    ├─ queryRenderedFeatures  map.js:41
+         +145 ms  60.0 ms   205 ms    │  layer  layer.js:77
+         +140 ms      new   140 ms  ● │  utf  layer.js:120
+        +60.0 ms  10.0 ms  70.0 ms  ● └─ tick  loop.js:5
+        3 calls without a name or with one letter went to their callers
+        </pre>
+
+        </details>
+
+        <sub>metric <code>wall</code> · 1 run before, 1 after · +160 ms (+30.0 ms to +290 ms) · threshold 40.0 ms</sub>
+    "#]],
+    );
+}
+
+#[test]
+fn ranked_paths() {
+    check(
+        &answers::paths(),
+        &expect![[r#"
+        🔴 **Slower**: 400 ms → 560 ms (+40 %): most of all on the path to <code>fsync</code> (+140 ms, new)
+
+        | # | change | path |
+        |--:|--:|---|
+        | 1 | +140 ms | <code>main › send › fsync</code> (new) |
+        | 2 | +20.0 ms | <code>main › read</code> |
+
+        <sub>metric <code>wall</code> · 1 run before, 1 after · +160 ms (+30.0 ms to +290 ms) · p = 0.004 · threshold 40.0 ms</sub>
+    "#]],
+    );
+}
+
+#[test]
+fn no_name_is_markup() {
+    let text = written(&answers::evil(), 10);
+    for markup in ["<img", "</script", "](", "|`", "*_", "\u{1b}", "\r"] {
+        assert!(!text.contains(markup), "{markup} in {text}");
+    }
+    let rows: Vec<&str> = text.lines().filter(|line| line.starts_with("| 1 |")).collect();
+    assert_eq!(rows.len(), 1);
+    assert_eq!(rows[0].matches('|').count(), 7, "{}", rows[0]);
+}
+
+#[test]
+fn a_comment_has_a_limit_and_says_what_it_left_out() {
+    let mut many = answers::many();
+    let first = many.suspects[0].clone();
+    many.suspects = (1..=600)
+        .map(|rank| perfblame_analysis::Suspect { rank, share: 1.0 / 600.0, ..first.clone() })
+        .collect();
+    many.improvements = many.suspects.clone();
+    for limit in [10, 100, usize::MAX] {
+        let text = written(&many, limit);
+        assert!(text.len() <= 65_536, "{} at {limit}", text.len());
+        let shown = text.matches("\n| ").count();
+        assert!(shown >= limit.min(100), "{shown} at {limit}");
+        assert!(text.contains("`perfblame diff --format json` has all"), "{limit}");
+        assert_eq!(text.matches("<details>").count(), text.matches("</details>").count());
+    }
+}

@@ -1,0 +1,336 @@
+//! Text: on a narrow and a wide terminal, in ASCII, and what must hold for every answer.
+
+use expect_test::{Expect, expect};
+use perfblame_analysis::Diff;
+use perfblame_report::{DiffLook, Look, diff_text};
+
+use crate::answers;
+
+fn drawn(diff: &Diff, look: Look, limit: usize) -> String {
+    let mut out = Vec::new();
+    diff_text(diff, DiffLook { look, limit }, &mut out).unwrap();
+    String::from_utf8(out).unwrap()
+}
+
+fn check(diff: &Diff, width: usize, expected: &Expect) {
+    let look = Look { width, unicode: true, colour: false };
+    expected.assert_eq(&drawn(diff, look, 10));
+}
+
+#[test]
+fn a_slowdown_at_80_columns() {
+    check(
+        &answers::regressed(),
+        80,
+        &expect![[r#"
+            4.10 s → 6.30 s (+54 %): 87 % of it is utf, called from layer (new), 2 paths;
+            9.0 % is (anonymous) in loop.js:19 (called more often); 3.0 % in 1 more
+
+              before    3 runs, 4.08 s to 4.19 s  ⡄⡀                    old
+              after     3 runs, 6.29 s to 6.31 s                     ⢰  new
+              change    +2.20 s (+2.07 s to +2.33 s), p = 0.004
+              metric    wall; less than 40.0 ms does not count
+
+            Suspects
+            #  share    change  function
+            1   87 %   +1.92 s  utf  layer.js:120
+               new, in 2 contexts, 0 s → 1.92 s (+1.84 s to +2.00 s), p = 0.008
+               │⡆       │       ⣠│
+               (root) › queryRenderedFeatures › rendered › query › layer › utf
+               code: modified utf, src/layer.js:120-141, commit abc123
+            2  9.0 %   +200 ms  (anonymous)  loop.js:19
+               called more often: 12 → 31, 110 ms → 310 ms (+192 ms to +208 ms), p = 0.008
+               │⡆       │       ⣄│
+               (root) › tick › (anonymous loop.js:19)
+            3  3.0 %  +66.0 ms  parse  lib/parse.js:3
+               slower, 400 ms → 466 ms (+63.4 ms to +68.6 ms)  │⣀⢀      │     ⢀⢀⢀│
+               (root) › load › parse
+               was parseHeader before
+               matched by its callees, 80 % sure
+
+            Improvements
+            #  share    change  function
+            1  2.0 %  −44.0 ms  poll  loop.js:44
+               gone, 44.0 ms → 0 s (−45.8 ms to −42.2 ms), p = 0.008  │       ⣠│⡆       │
+               (root) › tick › poll
+
+            Runtime, which is never blamed
+              +21.0 ms  210 ms → 231 ms  (garbage collector)
+              −20.0 ms  900 ms → 880 ms  (idle)
+
+            warning: three runs on each side are few
+        "#]],
+    );
+}
+
+#[test]
+fn a_slowdown_at_200_columns() {
+    check(
+        &answers::regressed(),
+        200,
+        &expect![[r#"
+            4.10 s → 6.30 s (+54 %): 87 % of it is utf, called from layer (new), 2 paths; 9.0 % is (anonymous) in loop.js:19 (called more often); 3.0 % in 1 more
+
+              before    3 runs, 4.08 s to 4.19 s  ⡄⡀                    old
+              after     3 runs, 6.29 s to 6.31 s                     ⢰  new
+              change    +2.20 s (+2.07 s to +2.33 s), p = 0.004
+              metric    wall; less than 40.0 ms does not count
+
+            Suspects
+            #  share    change   before   after      function
+            1   87 %   +1.92 s  │⡆       │       ⣠│  utf  layer.js:120
+                                                     new, in 2 contexts, 0 s → 1.92 s (+1.84 s to +2.00 s), p = 0.008
+                                                     (root) › queryRenderedFeatures › rendered › query › layer › utf
+                                                     code: modified utf, src/layer.js:120-141, commit abc123
+            2  9.0 %   +200 ms  │⡆       │       ⣄│  (anonymous)  loop.js:19
+                                                     called more often: 12 → 31, 110 ms → 310 ms (+192 ms to +208 ms), p = 0.008
+                                                     (root) › tick › (anonymous loop.js:19)
+            3  3.0 %  +66.0 ms  │⣀⢀      │     ⢀⢀⢀│  parse  lib/parse.js:3
+                                                     slower, 400 ms → 466 ms (+63.4 ms to +68.6 ms)
+                                                     (root) › load › parse
+                                                     was parseHeader before
+                                                     matched by its callees, 80 % sure
+
+            Improvements
+            #  share    change   before   after      function
+            1  2.0 %  −44.0 ms  │       ⣠│⡆       │  poll  loop.js:44
+                                                     gone, 44.0 ms → 0 s (−45.8 ms to −42.2 ms), p = 0.008
+                                                     (root) › tick › poll
+
+            Runtime, which is never blamed
+              +21.0 ms  210 ms → 231 ms  (garbage collector)
+              −20.0 ms  900 ms → 880 ms  (idle)
+
+            warning: three runs on each side are few
+        "#]],
+    );
+}
+
+#[test]
+fn a_slowdown_in_ascii() {
+    let look = Look { width: 80, unicode: false, colour: false };
+    let text = drawn(&answers::regressed(), look, 10);
+    assert!(text.is_ascii(), "{text}");
+    expect![[r#"
+        4.10 s -> 6.30 s (+54 %): 87 % of it is utf, called from layer (new), 2 paths;
+        9.0 % is (anonymous) in loop.js:19 (called more often); 3.0 % in 1 more
+
+          before    3 runs, 4.08 s to 4.19 s  :.                    old
+          after     3 runs, 6.29 s to 6.31 s                     3  new
+          change    +2.20 s (+2.07 s to +2.33 s), p = 0.004
+          metric    wall; less than 40.0 ms does not count
+
+        Suspects
+        #  share    change  function
+        1   87 %   +1.92 s  utf  layer.js:120
+           new, in 2 contexts, 0 s -> 1.92 s (+1.84 s to +2.00 s), p = 0.008
+           |3       |       3|
+           (root) > queryRenderedFeatures > rendered > query > layer > utf
+           code: modified utf, src/layer.js:120-141, commit abc123
+        2  9.0 %   +200 ms  (anonymous)  loop.js:19
+           called more often: 12 -> 31, 110 ms -> 310 ms (+192 ms to +208 ms), p = 0.008
+           |3       |      .:|
+           (root) > tick > (anonymous loop.js:19)
+        3  3.0 %  +66.0 ms  parse  lib/parse.js:3
+           slower, 400 ms -> 466 ms (+63.4 ms to +68.6 ms)  |...     |     ...|
+           (root) > load > parse
+           was parseHeader before
+           matched by its callees, 80 % sure
+
+        Improvements
+        #  share    change  function
+        1  2.0 %  -44.0 ms  poll  loop.js:44
+           gone, 44.0 ms -> 0 s (-45.8 ms to -42.2 ms), p = 0.008  |       3|3       |
+           (root) > tick > poll
+
+        Runtime, which is never blamed
+          +21.0 ms  210 ms -> 231 ms  (garbage collector)
+          -20.0 ms  900 ms -> 880 ms  (idle)
+
+        warning: three runs on each side are few
+    "#]]
+    .assert_eq(&text);
+}
+
+#[test]
+fn no_difference() {
+    check(
+        &answers::unchanged(),
+        80,
+        &expect![[r#"
+            no difference: 4.10 s → 4.20 s, within the noise of ±130 ms
+
+              before    3 runs, 4.00 s to 4.30 s       ⡀    ⡀        ⢀  old
+              after     3 runs, 3.90 s to 4.25 s  ⡀             ⢀  ⡀    new
+              change    +100 ms (−30.0 ms to +230 ms), p = 0.41
+              metric    wall; less than 40.0 ms does not count
+        "#]],
+    );
+}
+
+#[test]
+fn an_improvement() {
+    check(
+        &answers::improved(),
+        80,
+        &expect![[r#"
+            6.31 s → 4.10 s (−35 %): 96 % of it is blit, called from render (faster)
+
+              before    2 runs, 6.29 s to 6.31 s                     ⢠  old
+              after     3 runs, 4.08 s to 4.19 s  ⡄⡀                    new
+              change    −2.21 s (−2.34 s to −2.08 s), p = 0.004
+              metric    wall; less than 40.0 ms does not count
+
+            Improvements
+            #  share   change  function
+            1   96 %  −2.15 s  blit  render.c:88
+               faster, 2.60 s → 450 ms (−2.24 s to −2.06 s), p = 0.008  │       ⣄│⡆       │
+               main › render › blit
+        "#]],
+    );
+}
+
+#[test]
+fn too_few_runs() {
+    check(
+        &answers::inconclusive(),
+        80,
+        &expect![[r#"
+            cannot tell: 4.10 s → 4.30 s (+4.9 %), anything from +70.0 ms to +330 ms is
+            possible; 6 runs on each side would tell; best guess: render
+
+              before    2 runs, 4.00 s to 4.10 s  ⡀     ⢀               old
+              after     2 runs, 4.08 s to 4.30 s       ⡀             ⢀  new
+              change    +200 ms (+70.0 ms to +330 ms), p = 0.21
+              metric    wall; less than 40.0 ms does not count
+
+            Suspects
+            #  share   change  function
+            1   80 %  +160 ms  render  render.c:20
+               slower, 900 ms → 1.06 s (+154 ms to +166 ms), p = 0.30  │⣀⢀      │     ⢀⢀⢀│
+               main › render
+        "#]],
+    );
+    check(
+        &answers::one_run(),
+        80,
+        &expect![[r#"
+            cannot tell: 4.00 s → 4.30 s (+7.5 %) with one run on each side; chance is not
+            excluded
+
+              before    1 run, 4.00 s  ⡀                     old/run-1.json
+              after     1 run, 4.30 s                     ⢀  new/run-1.json
+              change    +300 ms
+              metric    wall
+        "#]],
+    );
+}
+
+#[test]
+fn a_critical_graph() {
+    check(
+        &answers::critical_graph(),
+        80,
+        &expect![[r#"
+            400 ms → 560 ms (+40 %): 2 causes, the largest utf (+140 ms)
+
+              before    1 run, 400 ms  ⡀                     old/run-1.json
+              after     1 run, 560 ms                     ⢀  new/run-1.json
+              change    +160 ms (+30.0 ms to +290 ms)
+              metric    wall; less than 40.0 ms does not count
+
+            Critical graph
+              change   before    after    call (● cause)
+             +160 ms   400 ms   560 ms    (root)
+             +150 ms   100 ms   250 ms    ├─ queryRenderedFeatures  map.js:41
+             +145 ms  60.0 ms   205 ms    │  layer  layer.js:77
+             +140 ms      new   140 ms  ● │  utf  layer.js:120
+            +60.0 ms  10.0 ms  70.0 ms  ● └─ tick  loop.js:5
+            3 calls without a name or with one letter went to their callers
+        "#]],
+    );
+}
+
+#[test]
+fn ranked_paths() {
+    check(
+        &answers::paths(),
+        80,
+        &expect![[r#"
+            400 ms → 560 ms (+40 %): most of all on the path to fsync (+140 ms, new)
+
+              before    1 run, 400 ms  ⡀                     old/run-1.json
+              after     1 run, 560 ms                     ⢀  new/run-1.json
+              change    +160 ms (+30.0 ms to +290 ms), p = 0.004
+              metric    wall; less than 40.0 ms does not count
+
+            Paths by their difference
+            #    change  path
+            1   +140 ms  main › send › fsync
+                         new; slowest: fsync 130 ms (+130 ms), send 10.0 ms (+5.00 ms), main
+                         500 µs (0 s)
+            2  +20.0 ms  main › read
+                         slowest: read 30.0 ms (+20.0 ms), main 500 µs (0 s)
+        "#]],
+    );
+}
+
+#[test]
+fn what_is_folded_is_said() {
+    let look = Look { width: 80, unicode: true, colour: false };
+    expect![[r#"
+        4.00 s → 6.00 s (+50 %): 50 % of it is alloc::collecti…:BTreeMap<K,V>::insert_1,
+        called from level_30 (slower); 25 % is alloc::collecti…:BTreeMap<K,V>::insert_2
+        (slower); 88 % in 12 more
+
+          before    5 runs, 4.00 s  ⡇                     old
+          after     5 runs, 6.00 s                     ⢸  new
+          change    +2.00 s (+1.87 s to +2.13 s), p = 0.004
+          metric    wall; less than 40.0 ms does not count
+
+        Suspects
+        #  share   change  function
+        1   50 %  +900 ms  alloc::collections::btree::map::BTreeMap<K,V>::insert_1
+           slower, 10.0 ms → 910 ms (+864 ms to +936 ms), p = 0.008  │⡆       │       ⣠│
+           level_1 › level_2 › ⋮ 24 calls › level_27 › level_28 › level_29 › level_30
+           › alloc::collections::…::map::BTreeMap<K,V>::insert_1
+        2   25 %  +450 ms  alloc::collections::btree::map::BTreeMap<K,V>::insert_2
+           slower, 10.0 ms → 460 ms (+432 ms to +468 ms), p = 0.008  │⡆       │       ⣠│
+           level_1 › level_2 › ⋮ 24 calls › level_27 › level_28 › level_29 › level_30
+           › alloc::collections::…::map::BTreeMap<K,V>::insert_2
+        12 more suspects, 88 % together: --limit 0 shows all
+
+        Unexplained: +300 ms, 15 % of the change, is spread too thinly to name a
+        function.
+
+        Calls in the middle of long paths are folded: --format json has them all.
+    "#]]
+    .assert_eq(&drawn(&answers::many(), look, 2));
+    let all = drawn(&answers::many(), look, usize::MAX);
+    assert!(all.contains("insert_14") && !all.contains("--limit 0"));
+}
+
+#[test]
+fn nothing_is_wider_than_the_terminal_or_speaks_to_it() {
+    for (name, diff) in answers::all() {
+        for width in [40, 60, 80, 120, 200] {
+            let text = drawn(&diff, Look { width, unicode: true, colour: false }, 10);
+            for line in text.lines() {
+                let columns = line.chars().count();
+                assert!(columns <= width, "{name} at {width}: {columns} columns: {line}");
+            }
+            assert!(!text.contains('\u{1b}') && !text.contains('\r'), "{name}");
+        }
+    }
+}
+
+#[test]
+fn colours_are_the_only_difference_they_make() {
+    for (name, diff) in answers::all() {
+        let look = Look { width: 100, unicode: true, colour: false };
+        let plain = drawn(&diff, look, 10);
+        let coloured = drawn(&diff, Look { colour: true, ..look }, 10);
+        assert_ne!(plain, coloured, "{name}");
+        assert_eq!(anstream::adapter::strip_str(&coloured).to_string(), plain, "{name}");
+    }
+}
