@@ -370,6 +370,19 @@ mod tests {
     }
 
     #[test]
+    fn a_first_line_may_be_longer_than_any_other() {
+        let deep = "deep;".repeat(50_000);
+        for text in [format!("{deep}leaf 3"), format!("{deep}leaf 3\n{deep}other 4\n")] {
+            let profile = profile(&text);
+            assert_eq!(profile.tree.len(), if profile.samples == 3 { 50_001 } else { 50_002 });
+            let packed = zstd::encode_all(text.as_bytes(), 1).unwrap();
+            assert!(sniff(&Input::from_bytes(packed).unwrap()));
+        }
+        let script = "var a;b;c={};".repeat(50_000);
+        assert!(!sniff(&Input::from_bytes(script.into_bytes()).unwrap()));
+    }
+
+    #[test]
     fn a_fraction_scales_what_came_before_it() {
         let profile = profile("a;b 1\na;c 2.25\na;b 0.5\n");
         let metric = &profile.metrics[0];
