@@ -130,7 +130,8 @@ fn events_with_stacks_that_are_not_read_are_counted() {
     let profile = read_bytes(chunk.finish(pools), Grain::Functions).unwrap();
     expect![[r#"
         1 samples, samples 1
-        2 x unread-events: events with stacks were not read: 2 of type my.Stacked"#]].assert_eq(&totals(&profile));
+        2 x unread-events: events with stacks were not read: 2 of type my.Stacked"#]]
+    .assert_eq(&totals(&profile));
 }
 
 #[test]
