@@ -364,6 +364,15 @@ mod tests {
     }
 
     #[test]
+    fn lists_need_not_be_packed() {
+        let profile = w()
+            .message(1, cpu())
+            .message(2, w().int(1, 1).int(2, 1).int(4, 20))
+            .message(2, w().int(1, 2).int(2, 1).int(4, 7));
+        check(request(profile, Some(with_stacks())), 2);
+    }
+
+    #[test]
     fn messages_may_have_their_length_before_them() {
         let sample = |stack, value| w().int(1, stack).packed(2, &[1]).packed(4, &[value]);
         let mut bytes = Vec::new();

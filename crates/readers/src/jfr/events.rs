@@ -180,12 +180,11 @@ const DATADOG: &[(&str, Use)] = &[
 /// define events of their own, so only the packages of the JDK (up to 10 another than since), of async-profiler and of
 /// Datadog's profiler count.
 pub fn use_of(class: &str) -> Option<Use> {
-    let (events, name) = match class.strip_prefix("datadog.") {
-        Some(name) => (DATADOG, name),
-        None => {
-            let mut packages = ["jdk.", "com.oracle.jdk.", "profiler."].iter();
-            (EVENTS, packages.find_map(|package| class.strip_prefix(package))?)
-        }
+    let (events, name) = if let Some(name) = class.strip_prefix("datadog.") {
+        (DATADOG, name)
+    } else {
+        let mut packages = ["jdk.", "com.oracle.jdk.", "profiler."].iter();
+        (EVENTS, packages.find_map(|package| class.strip_prefix(package))?)
     };
     events.iter().find(|(event, _)| *event == name).map(|(_, purpose)| *purpose)
 }
