@@ -141,6 +141,14 @@ impl Reader {
                 *root = Some(meta.clone());
             }
         }
+        // The browser's own profiles come so too, but there most functions are JavaScript's.
+        if meta.has_no_names && !meta.is_firefox {
+            builder.warn("addresses-only", || {
+                "native functions are addresses, as their names were not looked up: load the file with \
+                 `samply load` on the machine that recorded it and download it from the profiler's page"
+                    .to_owned()
+            });
+        }
         let offset = match (meta.started, root.as_ref().and_then(|root| root.started)) {
             (Some(own), Some(first)) => own.saturating_sub(first),
             _ => 0,

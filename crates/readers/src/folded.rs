@@ -16,7 +16,7 @@ use crate::error::ReadError;
 use crate::format::{Format, ReadOptions};
 use crate::input::Input;
 use crate::text::{self, Blocks, excerpt, number, shown, trim};
-use counts::{Count, Counts};
+use counts::{Count, Counts, Full};
 
 pub(crate) use names::{module, module_layer};
 
@@ -49,6 +49,7 @@ pub fn sniff(input: &Input) -> bool {
                 joined += 1;
             }
             Some((stack, _)) if !indented && is_plain(stack) => single += 1,
+            None if austin_full(line).is_some() => joined += 1,
             _ => bad += 1,
         }
     }
@@ -104,9 +105,16 @@ enum Kind {
     Differential,
     /// Process and thread in front, `file:function:line` frames, microseconds or bytes.
     Austin,
+    /// The same with microseconds, whether the thread was idle, and bytes behind it.
+    AustinFull,
 }
 
 fn kind(input: &Input, head: &[u8]) -> Kind {
+    let first =
+        text::head_lines(input, head).find(|line| !trim(line).is_empty() && !is_comment(line));
+    if first.and_then(austin_full).is_some() {
+        return Kind::AustinFull;
+    }
     let lines = || {
         let lines = text::head_lines(input, head).filter(|line| !is_comment(line));
         lines.filter_map(split).take(SNIFFED_LINES)
@@ -138,6 +146,48 @@ fn austin_thread(stack: &[u8]) -> Option<(u64, u64, &[u8])> {
     let (tid, rest) = cut(rest.strip_prefix(b"T")?);
     let tid = tid.rsplit(|byte| *byte == b':').next()?;
     Some((number(pid)?, number_or_hex(tid)?, rest))
+}
+
+/// Stack and numbers of a line of austin's full mode.
+fn austin_full(line: &[u8]) -> Option<(&[u8], Full)> {
+    let line = line.trim_ascii_end();
+    let blank = memchr::memrchr(b' ', line)?;
+    let (stack, numbers) = (line.get(..blank)?, line.get(blank + 1..)?);
+    austin_thread(stack)?;
+    Some((stack, Full::parse(numbers)?))
+}
+
+/// What py-spy puts in front with `--threads` and `--subprocesses`: `process 12:"python x.py"`, `thread (34): name`.
+fn py_spy_thread(stack: &[u8]) -> Option<PySpyThread<'_>> {
+    let mut found = PySpyThread { pid: None, command: b"", tid: None, name: b"", frames: stack };
+    // The command is in quotes and may hold anything.
+    if let Some(rest) = stack.strip_prefix(b"process ")
+        && let Some(start) = memchr::memmem::find(rest, b":\"")
+        && let Some(end) = memchr::memmem::find(rest, b"\";")
+        && let Some(pid) = number(rest.get(..start)?)
+    {
+        found.pid = Some(pid);
+        found.command = rest.get(start + 2..end).unwrap_or_default();
+        found.frames = rest.get(end + 2..)?;
+    }
+    if let Some(rest) = found.frames.strip_prefix(b"thread (")
+        && let (thread, rest) = cut(rest)
+        && let Some(end) = memchr::memchr(b')', thread)
+        && let Some(tid) = number_or_hex(thread.get(..end)?.trim_ascii())
+    {
+        found.tid = Some(tid);
+        found.name = thread.get(end + 1..)?.strip_prefix(b": ").unwrap_or_default();
+        found.frames = rest;
+    }
+    (found.frames.len() < stack.len() && !found.frames.is_empty()).then_some(found)
+}
+
+struct PySpyThread<'a> {
+    pid: Option<u64>,
+    command: &'a [u8],
+    tid: Option<u64>,
+    name: &'a [u8],
+    frames: &'a [u8],
 }
 
 fn number_or_hex(text: &[u8]) -> Option<u64> {
@@ -181,6 +231,7 @@ impl Reader {
                 Counts::new(&mut builder, &[side("before"), side("after")])
             }
             Kind::Austin => Counts::austin(&mut builder, mode),
+            Kind::AustinFull => Counts::austin_full(&mut builder),
         };
         Self {
             builder,
@@ -195,10 +246,15 @@ impl Reader {
 
     fn line(&mut self, line: &[u8]) {
         if line.is_empty() || is_comment(line) {
-            if self.kind == Kind::Austin {
+            if matches!(self.kind, Kind::Austin | Kind::AustinFull) {
                 self.austin_comment(line);
             }
             return;
+        }
+        if self.kind == Kind::AustinFull {
+            let Some((stack, sample)) = austin_full(line) else { return self.damaged(line) };
+            let Some((context, thread)) = self.austin(stack) else { return self.damaged(line) };
+            return self.counts.add_full(&mut self.builder, context, Some(thread), sample);
         }
         let Some((stack, last)) = split(line) else { return self.damaged(line) };
         match self.kind {
@@ -211,7 +267,12 @@ impl Reader {
                 }
                 None => self.damaged(line),
             },
-            Kind::Austin => self.austin(line, stack, last),
+            Kind::Austin | Kind::AustinFull => match self.austin(stack) {
+                Some((context, thread)) => {
+                    self.counts.add(&mut self.builder, 0, context, Some(thread), last);
+                }
+                None => self.damaged(line),
+            },
         }
     }
 
@@ -225,6 +286,12 @@ impl Reader {
         {
             thread = Some(known);
             frames = rest;
+        } else if matches!(stack.first(), Some(b'p' | b't'))
+            && let Some(found) = py_spy_thread(stack)
+        {
+            let end = stack.len() - found.frames.len();
+            frames = found.frames;
+            thread = stack.get(..end).map(|key| self.py_spy_thread(key, &found));
         }
         let Some(context) = self.context(frames) else { return };
         self.counts.add(&mut self.builder, 0, context, thread, count);
@@ -243,6 +310,22 @@ impl Reader {
                 let thread = self.builder.thread(thread);
                 self.threads.insert(hash, text, thread);
                 Some(thread)
+            }
+        }
+    }
+
+    fn py_spy_thread(&mut self, key: &[u8], found: &PySpyThread<'_>) -> ThreadId {
+        match self.threads.find(key) {
+            Ok(thread) => thread,
+            Err(hash) => {
+                let name = self.builder.string(&shown(found.name));
+                let process =
+                    (!found.command.is_empty()).then(|| self.builder.string(&shown(found.command)));
+                let (pid, tid) = (found.pid, found.tid);
+                let thread = Thread { pid, tid, process, ..Thread::named(name) };
+                let thread = self.builder.thread(thread);
+                self.threads.insert(hash, key, thread);
+                thread
             }
         }
     }
@@ -281,7 +364,9 @@ impl Reader {
             Err(hash) => {
                 let name = shown(text);
                 let frame = match self.kind {
-                    Kind::Austin => names::austin_frame(&mut self.builder, &name),
+                    Kind::Austin | Kind::AustinFull => {
+                        names::austin_frame(&mut self.builder, &name)
+                    }
                     _ => names::frame(&mut self.builder, &name),
                 };
                 self.frames.insert(hash, text, frame);
@@ -290,8 +375,8 @@ impl Reader {
         }
     }
 
-    fn austin(&mut self, line: &[u8], stack: &[u8], last: Count) {
-        let Some((pid, tid, frames)) = austin_thread(stack) else { return self.damaged(line) };
+    fn austin(&mut self, stack: &[u8]) -> Option<(Cursor, ThreadId)> {
+        let (pid, tid, frames) = austin_thread(stack)?;
         let end = stack.len() - frames.len();
         let key = stack.get(..end).unwrap_or(stack);
         let thread = match self.threads.find(key) {
@@ -305,8 +390,7 @@ impl Reader {
             }
         };
         let frames = if frames.is_empty() { b"(idle)" } else { frames };
-        let Some(context) = self.context(frames) else { return };
-        self.counts.add(&mut self.builder, 0, context, Some(thread), last);
+        Some((self.context(frames)?, thread))
     }
 
     fn austin_comment(&mut self, line: &[u8]) {
@@ -367,6 +451,51 @@ mod tests {
             "a 22 5\n  b 14 2\n    c 12 8\n      d 4 4\n  bc 3 3\nb 6 0\n  a 6 6\n"
         );
         assert_eq!(profile.samples, 28);
+    }
+
+    #[test]
+    fn threads_of_py_spy_are_threads() {
+        let profile = profile(
+            "thread (12): Main Thread;a (x.py:1) 1\nthread (13);a (x.py:2) 2\nthread (1) 9\n\
+             process 5:\"python x.py; y\";thread (0x14): w;b 3\n",
+        );
+        let threads: Vec<_> = (profile.threads.iter())
+            .map(|thread| (profile.symbols.text(thread.name), thread.pid, thread.tid))
+            .collect();
+        assert_eq!(
+            threads,
+            [("Main Thread", None, Some(12)), ("", None, Some(13)), ("w", Some(5), Some(20))]
+        );
+        assert_eq!(draw(&profile), "a 3 3\nb 3 3\nthread (1) 9 9\n");
+    }
+
+    #[test]
+    fn the_full_mode_of_austin_has_time_and_memory() {
+        let profile = profile(
+            "# austin: 3.7.0\n# mode: full\n\nP1;T0:2;x.py:a:1 100,0,4096\n\
+             P1;T0:2;x.py:a:2 50,1,-100\nP1;T0:2 10,1,0\nP1;T0:2;x.py:a:1 5\n# duration: 200\n",
+        );
+        let totals: Vec<_> = (profile.metrics())
+            .map(|(id, metric)| (metric.name.as_str(), profile.cells.total(id)))
+            .collect();
+        let expected = [("wall", 160_000), ("cpu", 100_000), ("allocated", 4096), ("freed", 100)];
+        assert_eq!(totals, expected);
+        assert_eq!((profile.samples, profile.info.duration), (3, Some(200_000)));
+        assert_eq!(draw(&profile), "(idle) 10000 10000\na 150000 150000\n");
+        assert_eq!(profile.warnings[0].code, "damaged-lines");
+    }
+
+    #[test]
+    fn a_first_line_may_be_longer_than_any_other() {
+        let deep = "deep;".repeat(50_000);
+        for text in [format!("{deep}leaf 3"), format!("{deep}leaf 3\n{deep}other 4\n")] {
+            let profile = profile(&text);
+            assert_eq!(profile.tree.len(), if profile.samples == 3 { 50_001 } else { 50_002 });
+            let packed = zstd::encode_all(text.as_bytes(), 1).unwrap();
+            assert!(sniff(&Input::from_bytes(packed).unwrap()));
+        }
+        let script = "var a;b;c={};".repeat(50_000);
+        assert!(!sniff(&Input::from_bytes(script.into_bytes()).unwrap()));
     }
 
     #[test]

@@ -15,6 +15,9 @@ use crate::zip;
 /// Bytes shown to `sniff`; enough to get past the licence text or metadata that some files start with.
 const HEAD_BYTES: usize = 64 << 10;
 
+/// Bytes shown to `sniff` where the first line is longer: a stack that went wild has a hundred thousand frames.
+const LONGEST_HEAD: usize = 16 << 20;
+
 /// Packed files inside packed files that we follow. More is a bomb or a mistake.
 const PACKING_LEVELS: usize = 4;
 
@@ -146,7 +149,7 @@ impl Input {
         Err(ReadError::new(ReadErrorKind::Malformed(message)).help("unpack the file first"))
     }
 
-    /// The first bytes, up to 64 KiB.
+    /// The first bytes, up to 64 KiB, or more where the first line is longer.
     pub fn head(&self) -> &[u8] {
         &self.head
     }
@@ -215,25 +218,36 @@ fn all_bytes(stream: impl Read) -> Result<Vec<u8>, ReadError> {
 }
 
 fn read_head(source: &mut Source) -> Result<(Vec<u8>, bool), ReadError> {
-    let mut head = Vec::new();
-    let limit = HEAD_BYTES as u64;
-    match source {
-        Source::File(file) => {
-            file.take(limit).read_to_end(&mut head)?;
-        }
-        Source::Memory(memory) => {
-            memory.take(limit).read_to_end(&mut head)?;
-        }
-        Source::Stream(stream) => {
-            // A damaged packed file may still have a readable beginning: let the reader find out how far it goes.
-            match stream.take(limit).read_to_end(&mut head) {
-                Err(error) if head.is_empty() => return Err(error.into()),
-                _ => {}
+    let (mut head, mut wanted) = (Vec::new(), HEAD_BYTES);
+    loop {
+        let more = (wanted - head.len()) as u64;
+        match source {
+            Source::File(file) => {
+                file.take(more).read_to_end(&mut head)?;
+            }
+            Source::Memory(memory) => {
+                memory.take(more).read_to_end(&mut head)?;
+            }
+            Source::Stream(stream) => {
+                // A damaged packed file may still have a readable beginning: let the reader find out how far it goes.
+                match stream.take(more).read_to_end(&mut head) {
+                    Err(error) if head.is_empty() => return Err(error.into()),
+                    _ => {}
+                }
             }
         }
+        let whole = head.len() < wanted;
+        if whole || wanted >= LONGEST_HEAD || !is_open_line(&head) {
+            return Ok((head, whole));
+        }
+        wanted *= 2;
     }
-    let whole = head.len() < HEAD_BYTES;
-    Ok((head, whole))
+}
+
+/// True for bytes that are within their first line, unless it is a line of JSON or XML, which is known by its start.
+fn is_open_line(head: &[u8]) -> bool {
+    let text = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head).trim_ascii_start();
+    !matches!(text.first(), Some(b'{' | b'[' | b'<')) && memchr::memchr(b'\n', head).is_none()
 }
 
 type Unpack = fn(Box<dyn Read + Send>) -> Result<Box<dyn Read + Send>, ReadError>;

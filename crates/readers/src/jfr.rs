@@ -1,4 +1,5 @@
-//! Java Flight Recorder files: recordings of JVMs since JDK 9 (and of OpenJDK 8 since 8u262), and of async-profiler.
+//! Java Flight Recorder files: recordings of JVMs since JDK 9 (and of OpenJDK 8 since 8u262), of async-profiler
+//! and of Datadog's profiler.
 //!
 //! A recording is a sequence of chunks, each complete in itself; files put one after the other are a file. A chunk
 //! describes its own layout ([`metadata`]), so nothing here depends on a version. Chunks are read one at a time: memory
@@ -11,16 +12,20 @@
 //! | `samples` | count | `ExecutionSample` of a JVM | one each: a JVM delivers only half to nine tenths of the samples its period promises, so they are not turned into time; the period is the label `jdk.ExecutionSample#period` |
 //! | `cpu` | ns | `CPUTimeSample` | the sampling period in the event; samples that the JVM lost are a warning |
 //! | `cpu`, `wall`, or the event's name | ns or count | `ExecutionSample` of async-profiler | the interval of the sampled event, `event` and `interval` in the settings |
-//! | `wall` | ns | `WallClockSample` | its number of samples times the interval |
+//! | `cpu` | ns | Datadog's `ExecutionSample` | its weight times the interval in the settings |
+//! | `wall` | ns | `WallClockSample`, Datadog's `MethodSample` | its number of samples times the interval |
 //! | `native` | count | `NativeMethodSample` | one each: threads in native methods, most of them waiting |
-//! | `allocated` | bytes | `ObjectAllocationSample`; `ObjectAllocationInNewTLAB` and `OutsideTLAB` | weight; size of the buffer or object. Where a file has both kinds they estimate the same thing twice: the second is `allocated (buffers)` |
+//! | `allocated` | bytes | `ObjectAllocationSample`; `ObjectAllocationInNewTLAB` and `OutsideTLAB` | weight; size of the buffer or object. Where a file has both kinds they estimate the same thing twice: the second is `allocated (buffers)`, and Datadog's estimates get `(Datadog)` behind their names |
+//! | `allocated`, `live`, `malloc` | bytes | Datadog's `ObjectSample`, `HeapLiveObject`, `NativeMemoryAllocation` | size times weight, which is how many objects the sampled one stands for |
 //! | `live` | bytes | `LiveObject` | size of sampled objects still alive |
+//! | `old objects`, `old bytes` | count, bytes | `OldObjectSample` | one each; size of the object alone (since JDK 20). The sampler keeps a few hundred objects at most |
 //! | `malloc`, `frees` | bytes, count | `Malloc`, `Free` | size asked for; one each |
 //! | `blocked` | ns | `JavaMonitorEnter`, `NativeLock`; `ThreadPark` of async-profiler, which records parks on locks only | duration |
 //! | `waited` | ns | `JavaMonitorWait`, `ThreadPark`, `ThreadSleep` | duration |
 //! | `io` | ns | `SocketRead`, `SocketWrite`, `FileRead`, `FileWrite`, `FileForce` | duration |
 //!
 //! Durations are exact, but a recording's threshold (a label such as `jdk.ThreadPark#threshold`) hides the short ones.
+//! Events of any other type that has stacks (threads started, exceptions, a program's own) are counted in a warning.
 //! Events without a stack stand under `(no stack)`, so totals are those of the file. Stacks that the recorder cut off
 //! are partial stacks.
 //!
@@ -66,7 +71,7 @@ const PIECE: u64 = 1 << 20;
 /// This format's row in the table.
 pub const FORMAT: Format = Format {
     name: "jfr",
-    producers: "Java Flight Recorder of JDK 9 and later, async-profiler",
+    producers: "Java Flight Recorder of JDK 9 and later, async-profiler, Datadog's profiler",
     sniff,
     read,
 };

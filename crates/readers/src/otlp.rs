@@ -1,11 +1,12 @@
 //! OpenTelemetry profiles: one protobuf message, or several with their lengths before them as the collector's file
-//! exporter writes them.
+//! exporter writes them; the same as JSON ([`json`]).
 //!
 //! The format is still moving, and files do not say which of its versions they follow. Field numbers and wire types
 //! tell them apart: tables inside each profile (1.4, 1.5), in a dictionary with slices of locations (1.7), with stacks
 //! (1.8, 1.9), and with a sample's fields in another order (from 1.10). Indices are read alike in all of them: row 0 of
 //! a dictionary's tables is empty by convention, so that 0 means nothing there.
 
+mod json;
 mod samples;
 mod tables;
 
@@ -14,6 +15,7 @@ use perfblame_cct::{Profile, ProfileBuilder};
 use crate::error::ReadError;
 use crate::format::{Format, ReadOptions};
 use crate::input::Input;
+use crate::json::Cursor;
 use crate::protobuf::{Fault, Field, Message, Value};
 use samples::Samples;
 use tables::Tables;
@@ -29,7 +31,7 @@ pub const FORMAT: Format = Format {
 /// True for a message whose inner messages look like profiles, with or without its length before it.
 pub fn sniff(input: &Input) -> bool {
     let head = input.head();
-    looks_right(head) || framed(head).is_some_and(looks_right)
+    looks_right(head) || framed(head).is_some_and(looks_right) || json::sniff(head)
 }
 
 /// The first message of bytes that start with a length of four bytes, which cannot start a message of ours.
@@ -103,13 +105,39 @@ pub fn read(input: Input, options: &ReadOptions) -> Result<Profile, ReadError> {
     let bytes = input.read_all()?;
     let mut builder = ProfileBuilder::new(options.grain, options.times);
     let mut samples = Samples::default();
-    if looks_right(&bytes[..bytes.len().min(64 << 10)]) {
+    let head = &bytes[..bytes.len().min(64 << 10)];
+    if json::sniff(head) {
+        read_json(&mut builder, &mut samples, &bytes)?;
+    } else if looks_right(head) {
         read_message(&mut builder, &mut samples, Message::new(&bytes, 0))?;
     } else {
         read_framed(&mut builder, &mut samples, &bytes)?;
     }
     samples.finish(&mut builder);
     Ok(builder.finish())
+}
+
+fn read_json(
+    builder: &mut ProfileBuilder,
+    samples: &mut Samples,
+    bytes: &[u8],
+) -> Result<(), ReadError> {
+    let mut cursor = Cursor::new(bytes);
+    loop {
+        let offset = cursor.offset();
+        let message = match json::next_message(&mut cursor) {
+            Ok(Some(message)) => message,
+            Ok(None) => return Ok(()),
+            Err(error) if samples.is_empty() => return Err(error),
+            Err(_) => {
+                builder.warn("cut-off", || {
+                    format!("the text is cut off or damaged in the object at byte {offset}")
+                });
+                return Ok(());
+            }
+        };
+        read_message(builder, samples, Message::new(&message, offset))?;
+    }
 }
 
 fn read_framed(
@@ -336,6 +364,15 @@ mod tests {
     }
 
     #[test]
+    fn lists_need_not_be_packed() {
+        let profile = w()
+            .message(1, cpu())
+            .message(2, w().int(1, 1).int(2, 1).int(4, 20))
+            .message(2, w().int(1, 2).int(2, 1).int(4, 7));
+        check(request(profile, Some(with_stacks())), 2);
+    }
+
+    #[test]
     fn messages_may_have_their_length_before_them() {
         let sample = |stack, value| w().int(1, stack).packed(2, &[1]).packed(4, &[value]);
         let mut bytes = Vec::new();
@@ -346,6 +383,54 @@ mod tests {
             bytes.extend(message);
         }
         check(bytes, 2);
+    }
+
+    /// What `with_stacks` holds, as JSON, with a sample of 20 ns and one of 7 ns.
+    const JSON: &str = r#"{"resourceProfiles": [{"resource": {"attributes": [
+        {"key": "service.name", "value": {"stringValue": "shop"}},
+        {"key": "list", "value": {"arrayValue": {"values": [{"intValue": "1"}]}}}]},
+        "scopeProfiles": [{"scope": {"name": "profiler"}, "profiles": [{
+        "sampleType": {"typeStrindex": 1, "unitStrindex": 2},
+        "samples": [
+            {"stackIndex": 1, "attributeIndices": [1], "values": ["15", 5], "linkIndex": 1,
+             "timestampsUnixNano": ["1700000000000000100", "1700000000000000200"]},
+            {"stackIndex": 2, "attribute_indices": [1], "values": ["7"]}],
+        "timeUnixNano": "1700000000000000000", "durationNano": "1000",
+        "profileId": "5b8efff798038103d269b633813fc60c"}]}]}],
+        "dictionary": {
+        "mappingTable": [{}, {"memoryStart": "4096", "filenameStrindex": 3}],
+        "locationTable": [{}, {"mappingIndex": 1, "address": "4112", "lines": [{"functionIndex": 1, "line": "5"}]},
+            {"mappingIndex": 1, "address": "18446744073709551615", "lines": [{"functionIndex": 2}]}],
+        "functionTable": [{}, {"nameStrindex": 4, "filenameStrindex": 6}, {"nameStrindex": 5}],
+        "linkTable": [{}, {"traceId": "5b8efff798038103d269b633813fc60c", "spanId": "eee19b7ec3c1b174"}],
+        "stringTable": ["", "cpu", "nanoseconds", "/bin/prog", "main", "work", "main.c", "thread.name"],
+        "attributeTable": [{}, {"keyStrindex": 7, "value": {"stringValue": "t1"}}],
+        "stackTable": [{}, {"locationIndices": [2, 1]}, {"locationIndices": [1]}]}}"#;
+
+    #[test]
+    fn json_is_read_like_the_message_it_stands_for() {
+        check(JSON.as_bytes().to_vec(), 3);
+        let old = JSON.replace("\"samples\"", "\"sample\"").replace("\"lines\"", "\"line\"");
+        check(old.into_bytes(), 3);
+    }
+
+    #[test]
+    fn json_may_be_one_object_per_line_and_cut_off() {
+        let line = JSON.replace('\n', " ");
+        let bytes = format!("{line}\n{line}\n{}", &line[..1000]).into_bytes();
+        let profile = read(Input::from_bytes(bytes).unwrap(), &ReadOptions::default()).unwrap();
+        assert_eq!(draw(&profile), "main 54 14\n  work 40 40\n");
+        assert_eq!(profile.warnings[0].code, "cut-off");
+    }
+
+    #[test]
+    fn json_of_old_versions_gets_a_clear_error() {
+        let text = r#"{"resourceProfiles": [{"scopeProfiles": [{"profiles": [
+            {"sample": [{"locationsStartIndex": 0, "locationsLength": 2, "value": ["7"]}]}]}]}]}"#;
+        let input = Input::from_bytes(text.as_bytes().to_vec()).unwrap();
+        assert!(sniff(&input));
+        let error = read(input, &ReadOptions::default()).unwrap_err();
+        assert_eq!(error.to_string(), "this is JSON of OpenTelemetry profiles before version 1.8");
     }
 
     #[test]

@@ -290,12 +290,10 @@ fn bad_varint(left: usize, offset: u64) -> Fault {
     Fault { offset, kind }
 }
 
-/// Writes messages for tests, field by field.
-#[cfg(test)]
+/// Writes messages field by field.
 #[derive(Clone, Default)]
 pub struct Writer(Vec<u8>);
 
-#[cfg(test)]
 impl Writer {
     /// A number; negative ones take ten bytes.
     pub fn int(mut self, number: u32, value: i64) -> Self {

@@ -27,6 +27,7 @@ const EVENTS: &[(&str, &str)] = &[
     ("ObjectAllocationInNewTLAB", "tlabSize"),
     ("ObjectAllocationOutsideTLAB", "allocationSize"),
     ("LiveObject", "allocationSize"),
+    ("OldObjectSample", ""),
     ("Malloc", "size"),
     ("Free", ""),
     ("JavaMonitorEnter", "duration"),
@@ -46,6 +47,7 @@ const EVENTS: &[(&str, &str)] = &[
 const REFUSED: &[(&str, Range<usize>)] = &[
     // Of Datadog's profiler, without strings.
     ("event-with-type-zero.jfr.gz", 3_356_469..4_308_110),
+    ("datadog-1.22.jfr.gz", 0..usize::MAX),
     // Of async-profiler, without stacks.
     ("FastSlow_2024_01_16_180855.jfr.gz", 127_450..142_496),
 ];
@@ -89,7 +91,10 @@ fn recordings_read_as_the_jdk_reads_them() {
             continue;
         }
         if let Some((_, chunk)) = REFUSED.iter().find(|(known, _)| *known == name) {
-            bytes.drain(chunk.clone());
+            bytes.drain(chunk.start..chunk.end.min(bytes.len()));
+        }
+        if bytes.is_empty() {
+            continue;
         }
         let plain = folder.join("recording.jfr");
         std::fs::write(&plain, &bytes).unwrap();
@@ -110,6 +115,8 @@ fn compare(name: &str, file: &Path) -> u64 {
         add(expected.entry(metric).or_default(), sums);
     }
     let mut ours = ours(&profile);
+    // The same events once more, where they have a size.
+    ours.remove("old bytes");
     let compared = expected.values().map(|sums| sums.events).sum();
     for (metric, expected) in expected {
         let ours = ours.remove(metric).unwrap_or_default();
@@ -162,6 +169,7 @@ fn metric_of(profile: &Profile, event: &str) -> &'static str {
             if has("allocated (buffers)") { "allocated (buffers)" } else { "allocated" }
         }
         "LiveObject" => "live",
+        "OldObjectSample" => "old objects",
         "Malloc" => "malloc",
         "Free" => "frees",
         "JavaMonitorEnter" | "NativeLock" => "blocked",

@@ -63,10 +63,12 @@ fn samples_hold_what_they_should() {
         }
         out.push('\n');
     }
-    expect![[r"
+    expect![[r#"
         bpftrace made.txt: samples 7; 7 samples, 6 nodes, 0 threads
         dtrace made.txt: samples 5; 5 samples, 4 nodes, 0 threads
+        folded austin-3.7-full.txt: wall 445731000 cpu 309500000 allocated 7921664 freed 0; 38 samples, 83 nodes, 2 threads
         folded made.txt: samples 10.5; 11 samples, 8 nodes, 1 threads; 1 × damaged-lines
+        folded py-spy-0.4-threads.folded: samples 230; 230 samples, 30 nodes, 2 threads
         folded speedscope-simple-utf16-le.txt: samples 14; 14 samples, 4 nodes, 0 threads
         folded speedscope-simple.txt: samples 14; 14 samples, 4 nodes, 0 threads
         ghc speedscope-haskell-simple.prof: cpu 798000000 allocated 1921672664 calls 50899714; 798 samples, 179 nodes, 0 threads
@@ -84,7 +86,7 @@ fn samples_hold_what_they_should() {
         vtune made.csv: cpu 36000000; 0 samples, 4 nodes, 0 threads
         xctrace made.xml: cpu 3000000 samples 3; 3 samples, 2 nodes, 1 threads
         xperf made.csv: cpu 2000000 samples 2; 2 samples, 3 nodes, 1 threads
-    "]].assert_eq(&out);
+    "#]].assert_eq(&out);
 }
 
 #[test]

@@ -15,6 +15,8 @@ pub struct Meta {
     pub categories: Vec<Option<Layer>>,
     /// What `threadCPUDelta` counts.
     pub cpu_unit: CpuUnit,
+    /// True when the file says that names were not looked up yet.
+    pub has_no_names: bool,
     /// True when the browser itself was profiled; samply and other importers put the program's name here.
     pub is_firefox: bool,
 }
@@ -50,6 +52,9 @@ impl Meta {
                 "sampleUnits" => self.units(&mut cursor)?,
                 "product" => product = cursor.lenient_string()?,
                 "misc" => revision = cursor.lenient_string()?,
+                "symbolicated" if cursor.peek()? == Kind::Bool => {
+                    self.has_no_names = !cursor.boolean()?;
+                }
                 "importedFrom" => imported = cursor.lenient_string()?,
                 name @ ("oscpu"
                 | "platform"

@@ -45,6 +45,25 @@ impl Count {
     }
 }
 
+/// What a line of austin's full mode says behind its stack.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Full {
+    pub micros: i64,
+    pub is_idle: bool,
+    pub bytes: i64,
+}
+
+impl Full {
+    /// `9868,1,-4096`.
+    pub(crate) fn parse(text: &[u8]) -> Option<Self> {
+        let mut numbers = str::from_utf8(text).ok()?.split(',').map(str::parse::<i64>);
+        let mut next = || numbers.next()?.ok();
+        let (micros, idle, bytes) = (next()?, next()?, next()?);
+        let fits = (0..=1).contains(&idle) && numbers.next().is_none();
+        fits.then_some(Self { micros, is_idle: idle == 1, bytes })
+    }
+}
+
 /// The metrics that a file's counts go to.
 pub(crate) struct Counts {
     metrics: Vec<MetricId>,
@@ -64,14 +83,42 @@ impl Counts {
         Self { metrics, decimals: 0, total: 0, lines: 0, factor: 1, by_line: false }
     }
 
-    /// What austin measures in a mode: microseconds, or kilobytes of memory.
+    /// What austin measures in a mode: microseconds, or bytes of memory (3.7 was looked at).
     pub(crate) fn austin(builder: &mut ProfileBuilder, mode: &str) -> Self {
         let (metric, factor) = match mode {
-            "memory" => (Metric::sampled("allocated", Unit::Bytes), 1024),
+            "memory" => (Metric::sampled("allocated", Unit::Bytes), 1),
             "cpu" => (Metric::sampled("cpu", Unit::Nanoseconds), 1000),
             _ => (Metric::sampled("wall", Unit::Nanoseconds), 1000),
         };
         Self { factor, by_line: true, ..Self::new(builder, &[metric]) }
+    }
+
+    /// What austin's full mode measures.
+    pub(crate) fn austin_full(builder: &mut ProfileBuilder) -> Self {
+        let metrics = [
+            Metric::sampled("wall", Unit::Nanoseconds),
+            Metric::sampled("cpu", Unit::Nanoseconds),
+            Metric::sampled("allocated", Unit::Bytes),
+            Metric::sampled("freed", Unit::Bytes),
+        ];
+        Self { by_line: true, ..Self::new(builder, &metrics) }
+    }
+
+    /// Adds a sample of austin's full mode: time, time on the processor, memory that came and that went.
+    pub(crate) fn add_full(
+        &mut self,
+        builder: &mut ProfileBuilder,
+        at: Cursor,
+        thread: Option<ThreadId>,
+        sample: Full,
+    ) {
+        let time = sample.micros.saturating_mul(1000);
+        let on_cpu = if sample.is_idle { 0 } else { time };
+        let (came, gone) = (sample.bytes.max(0), sample.bytes.saturating_neg().max(0));
+        for (metric, value) in self.metrics.iter().zip([time, on_cpu, came, gone]) {
+            builder.add(at, thread, *metric, value);
+        }
+        self.lines += 1;
     }
 
     /// Adds one count to the metric number `row`.

@@ -5,7 +5,7 @@
 
 use hashbrown::HashMap;
 
-use super::events::{About, Amount, Use, use_of};
+use super::events::{About, Amount, Meter, Use, use_of};
 use super::header::Header;
 use super::layout::{Layout, Slots};
 use super::metadata::{ClassId, Metadata, Timespan};
@@ -30,6 +30,7 @@ const START: usize = 0;
 const SAMPLED_THREAD: usize = 1;
 const EVENT_THREAD: usize = 2;
 const STACK: usize = 3;
+/// Of the first measure; that of the second stands behind its two slots.
 const AMOUNT: usize = 4;
 
 /// Reads a chunk and says how many of its bytes it is made of: fewer than there are when another chunk starts in the
@@ -80,7 +81,7 @@ pub fn read_chunk(recording: &mut Recording, header: &Header, bytes: &[u8]) -> u
         }
     }
     for (event, _) in types.iter().zip(occurs).filter(|(_, occurs)| *occurs) {
-        if let Use::Sample(meter, _) = event.purpose {
+        for (_, meter, _) in measures(event) {
             recording.announce(event.class, meter);
         }
     }
@@ -88,24 +89,57 @@ pub fn read_chunk(recording: &mut Recording, header: &Header, bytes: &[u8]) -> u
     let mut threads = Threads::new(&pools, &thread_layouts, recording.pid());
     for (row, at) in &walk.records {
         let event = &types[*row as usize];
-        if let Use::Sample(meter, amount) = event.purpose {
-            let mut kept = Slots::default();
-            if event.layout.read(&mut pools.scanner(*at), &mut kept).is_none() {
+        if matches!(event.purpose, Use::About(_)) {
+            continue;
+        }
+        let mut kept = Slots::default();
+        if event.layout.read(&mut pools.scanner(*at), &mut kept).is_none() {
+            // Of those that are not read, nothing is lost.
+            if event.purpose != Use::Unread {
                 damaged_event(recording, event, *at);
-                continue;
             }
-            let thread_id = kept[SAMPLED_THREAD].max(kept[EVENT_THREAD]);
-            let moment = Moment {
-                meter,
-                time: header.clock.time(kept[START] as i64),
-                thread: threads.thread(&mut recording.builder, thread_id),
-                stack: stacks.stack(&mut recording.builder, kept[STACK], thread_id),
-                number: amount_of(event, amount, header, kept[AMOUNT]),
-            };
+            continue;
+        }
+        if event.purpose == Use::Unread {
+            if kept[STACK] != 0 {
+                recording.unread(event.class);
+            }
+            continue;
+        }
+        let thread_id = kept[SAMPLED_THREAD].max(kept[EVENT_THREAD]);
+        let stack = stacks.stack(&mut recording.builder, kept[STACK], thread_id);
+        let mut moment = Moment {
+            time: header.clock.time(kept[START] as i64),
+            thread: threads.thread(&mut recording.builder, thread_id),
+            at: recording.place(stack),
+            meter: Meter::Execution,
+            number: 0,
+        };
+        for (slot, meter, amount) in measures(event) {
+            let weight = || float(&pools, kept[slot + 1]);
+            let number = amount_of(event, amount, header, kept[slot], weight);
+            moment = Moment { meter, number, ..moment };
             recording.sample(&moment);
         }
     }
     walk.end
+}
+
+/// What an event measures: the slot of its amount, the metric, and how the amount is meant.
+fn measures(event: &EventType<'_>) -> impl Iterator<Item = (usize, Meter, Amount)> {
+    let measures = event.purpose.measures().iter();
+    let slots = (AMOUNT..).step_by(2);
+    slots.zip(measures).map(|(slot, (meter, amount))| (slot, *meter, *amount)).filter(
+        // The first always counts; a second one that not every version has only where it is.
+        move |(slot, ..)| *slot == AMOUNT || event.layout.fields[*slot].is_some(),
+    )
+}
+
+/// The number with a fraction at an offset; 1 where there is none.
+fn float(pools: &Pools<'_>, at: u64) -> f64 {
+    let bits = usize::try_from(at).ok().filter(|at| *at > 0);
+    let bits = bits.and_then(|at| pools.scanner(at).fixed(4));
+    bits.map_or(1.0, |bits| f64::from(f32::from_bits(bits as u32)))
 }
 
 /// The description of the chunk's layout: where the header says, else the last one there is.
@@ -127,18 +161,17 @@ fn event_types<'m>(
 ) -> Vec<EventType<'m>> {
     let mut types: Vec<EventType<'m>> = (metadata.classes.iter())
         .filter_map(|(id, class)| {
-            let purpose = use_of(&class.name)?;
-            let keep: &[&str] = match purpose {
-                Use::Sample(_, Amount::One) => {
-                    &["startTime", "sampledThread", "eventThread", "stackTrace"]
+            let has_stack = || class.fields.iter().any(|field| field.name == "stackTrace");
+            let purpose = use_of(&class.name).or_else(|| has_stack().then_some(Use::Unread))?;
+            let mut keep = vec!["startTime", "sampledThread", "eventThread", "stackTrace"];
+            match purpose {
+                Use::Samples(measures) => {
+                    keep.extend(measures.iter().flat_map(|(_, amount)| amount.fields()));
                 }
-                Use::Sample(
-                    _,
-                    Amount::Samples(field) | Amount::Number(field) | Amount::Span(field),
-                ) => &["startTime", "sampledThread", "eventThread", "stackTrace", field],
-                Use::About(about) => about.fields(),
-            };
-            let Some(layout) = Layout::of(metadata, header.integers, *id, keep) else {
+                Use::About(about) => keep = about.fields().to_vec(),
+                Use::Unread => {}
+            }
+            let Some(layout) = Layout::of(metadata, header.integers, *id, &keep) else {
                 recording.builder.warn("unreadable-events", || {
                     format!("events were left out as their layout has no end: {}", class.name)
                 });
@@ -154,7 +187,7 @@ fn event_types<'m>(
 
 /// The pool that the first of these slots refers to.
 fn pooled_class(types: &[EventType<'_>], slots: &[usize]) -> Option<ClassId> {
-    let samples = types.iter().filter(|event| matches!(event.purpose, Use::Sample(..)));
+    let samples = types.iter().filter(|event| matches!(event.purpose, Use::Samples(_)));
     let mut fields = samples
         .flat_map(|event| slots.iter().filter_map(|slot| event.layout.fields[*slot].as_ref()));
     fields.find(|field| field.pooled).map(|field| field.class)
@@ -225,11 +258,19 @@ fn read_about(
 }
 
 /// Samples, bytes or nanoseconds of an event.
-fn amount_of(event: &EventType<'_>, amount: Amount, header: &Header, kept: u64) -> i64 {
+fn amount_of(
+    event: &EventType<'_>,
+    amount: Amount,
+    header: &Header,
+    kept: u64,
+    weight: impl FnOnce() -> f64,
+) -> i64 {
     match amount {
         Amount::One => 1,
         Amount::Samples(_) => i64::from((kept as u32).max(1)),
         Amount::Number(_) => i64::try_from(kept).unwrap_or(i64::MAX),
+        // Casts of floats end at the ends of the range.
+        Amount::Weighted(..) => (kept as f64 * weight()).round().max(0.0) as i64,
         Amount::Span(_) => {
             let unit = event.layout.fields[AMOUNT].as_ref().map(|field| field.timespan);
             match unit.unwrap_or_default() {

@@ -69,6 +69,7 @@ const CLASSES: &[Described] = &[
         ],
     ),
     (102, "my.Event", &[("startTime", 6, false, false), ("weights", 5, false, true)]),
+    (103, "my.Stacked", &[("startTime", 6, false, false), ("stackTrace", 15, true, false)]),
 ];
 
 impl Drawn {

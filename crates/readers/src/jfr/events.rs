@@ -5,8 +5,10 @@
 pub enum Meter {
     /// Samples of running threads; the recording's settings say what one stands for.
     Execution,
-    /// Samples at the end of a span of CPU time.
+    /// Samples at the end of a span of CPU time, which each of them tells.
     CpuTime,
+    /// Samples at the end of a span of CPU time, which the recording's settings tell.
+    CpuSamples,
     /// Samples of all threads, running or not.
     Wall,
     /// Samples of threads in native methods.
@@ -15,8 +17,14 @@ pub enum Meter {
     Allocated,
     /// Bytes of allocation buffers, and of objects too large for one.
     AllocatedBuffers,
+    /// Bytes that allocations sampled by Datadog's profiler stand for.
+    AllocatedDatadog,
     /// Bytes of sampled objects that were alive at the end.
     Live,
+    /// Sampled objects that have been alive for long.
+    OldObjects,
+    /// Bytes of those objects, without what they refer to.
+    OldBytes,
     /// Bytes asked from the system's allocator.
     Malloc,
     /// Calls that gave memory back to it.
@@ -43,17 +51,42 @@ pub enum Amount {
     Samples(&'static str),
     /// The number in a field.
     Number(&'static str),
+    /// The number in a field times the one in another, which has fractions: how many like it the event stands for.
+    Weighted(&'static str, &'static str),
     /// The time span in a field.
     Span(&'static str),
+}
+
+impl Amount {
+    /// The fields it is made of.
+    pub fn fields(self) -> [&'static str; 2] {
+        match self {
+            Self::One => ["", ""],
+            Self::Samples(field) | Self::Number(field) | Self::Span(field) => [field, ""],
+            Self::Weighted(field, weight) => [field, weight],
+        }
+    }
 }
 
 /// What is done with an event.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Use {
-    /// It has a stack and fills a metric.
-    Sample(Meter, Amount),
+    /// It has a stack and fills a metric, or two of them; the second only where the event has the field for it.
+    Samples(&'static [(Meter, Amount)]),
     /// It tells about the recording.
     About(About),
+    /// It has a stack and is only counted.
+    Unread,
+}
+
+impl Use {
+    /// The metrics it fills, and with what.
+    pub fn measures(&self) -> &[(Meter, Amount)] {
+        match self {
+            Self::Samples(measures) => measures,
+            Self::About(_) | Self::Unread => &[],
+        }
+    }
 }
 
 /// Events that tell about the recording.
@@ -83,32 +116,43 @@ impl About {
 
 /// The events that are read, by name without package.
 const EVENTS: &[(&str, Use)] = &[
-    ("ExecutionSample", Use::Sample(Meter::Execution, Amount::One)),
-    ("CPUTimeSample", Use::Sample(Meter::CpuTime, Amount::Span("samplingPeriod"))),
-    ("WallClockSample", Use::Sample(Meter::Wall, Amount::Samples("samples"))),
+    ("ExecutionSample", Use::Samples(&[(Meter::Execution, Amount::One)])),
+    ("CPUTimeSample", Use::Samples(&[(Meter::CpuTime, Amount::Span("samplingPeriod"))])),
+    ("WallClockSample", Use::Samples(&[(Meter::Wall, Amount::Samples("samples"))])),
     // What became `WallClockSample` in async-profiler 3.
-    ("WallClockSleeping", Use::Sample(Meter::Wall, Amount::Samples("samplesCount"))),
-    ("NativeMethodSample", Use::Sample(Meter::Native, Amount::One)),
-    ("ObjectAllocationSample", Use::Sample(Meter::Allocated, Amount::Number("weight"))),
+    ("WallClockSleeping", Use::Samples(&[(Meter::Wall, Amount::Samples("samplesCount"))])),
+    ("NativeMethodSample", Use::Samples(&[(Meter::Native, Amount::One)])),
+    ("ObjectAllocationSample", Use::Samples(&[(Meter::Allocated, Amount::Number("weight"))])),
     // One event per allocation buffer: the object that did not fit stands for all that filled the buffer before.
-    ("ObjectAllocationInNewTLAB", Use::Sample(Meter::AllocatedBuffers, Amount::Number("tlabSize"))),
+    (
+        "ObjectAllocationInNewTLAB",
+        Use::Samples(&[(Meter::AllocatedBuffers, Amount::Number("tlabSize"))]),
+    ),
     (
         "ObjectAllocationOutsideTLAB",
-        Use::Sample(Meter::AllocatedBuffers, Amount::Number("allocationSize")),
+        Use::Samples(&[(Meter::AllocatedBuffers, Amount::Number("allocationSize"))]),
     ),
-    ("LiveObject", Use::Sample(Meter::Live, Amount::Number("allocationSize"))),
-    ("Malloc", Use::Sample(Meter::Malloc, Amount::Number("size"))),
-    ("Free", Use::Sample(Meter::Frees, Amount::One)),
-    ("JavaMonitorEnter", Use::Sample(Meter::Blocked, Amount::Span("duration"))),
-    ("NativeLock", Use::Sample(Meter::Blocked, Amount::Span("duration"))),
-    ("JavaMonitorWait", Use::Sample(Meter::Waited, Amount::Span("duration"))),
-    ("ThreadPark", Use::Sample(Meter::Waited, Amount::Span("duration"))),
-    ("ThreadSleep", Use::Sample(Meter::Waited, Amount::Span("duration"))),
-    ("SocketRead", Use::Sample(Meter::InputOutput, Amount::Span("duration"))),
-    ("SocketWrite", Use::Sample(Meter::InputOutput, Amount::Span("duration"))),
-    ("FileRead", Use::Sample(Meter::InputOutput, Amount::Span("duration"))),
-    ("FileWrite", Use::Sample(Meter::InputOutput, Amount::Span("duration"))),
-    ("FileForce", Use::Sample(Meter::InputOutput, Amount::Span("duration"))),
+    ("LiveObject", Use::Samples(&[(Meter::Live, Amount::Number("allocationSize"))])),
+    (
+        "OldObjectSample",
+        Use::Samples(&[
+            (Meter::OldObjects, Amount::One),
+            // Since JDK 20.
+            (Meter::OldBytes, Amount::Number("objectSize")),
+        ]),
+    ),
+    ("Malloc", Use::Samples(&[(Meter::Malloc, Amount::Number("size"))])),
+    ("Free", Use::Samples(&[(Meter::Frees, Amount::One)])),
+    ("JavaMonitorEnter", Use::Samples(&[(Meter::Blocked, Amount::Span("duration"))])),
+    ("NativeLock", Use::Samples(&[(Meter::Blocked, Amount::Span("duration"))])),
+    ("JavaMonitorWait", Use::Samples(&[(Meter::Waited, Amount::Span("duration"))])),
+    ("ThreadPark", Use::Samples(&[(Meter::Waited, Amount::Span("duration"))])),
+    ("ThreadSleep", Use::Samples(&[(Meter::Waited, Amount::Span("duration"))])),
+    ("SocketRead", Use::Samples(&[(Meter::InputOutput, Amount::Span("duration"))])),
+    ("SocketWrite", Use::Samples(&[(Meter::InputOutput, Amount::Span("duration"))])),
+    ("FileRead", Use::Samples(&[(Meter::InputOutput, Amount::Span("duration"))])),
+    ("FileWrite", Use::Samples(&[(Meter::InputOutput, Amount::Span("duration"))])),
+    ("FileForce", Use::Samples(&[(Meter::InputOutput, Amount::Span("duration"))])),
     ("ActiveSetting", Use::About(About::Setting)),
     ("ActiveRecording", Use::About(About::Recording)),
     ("JVMInformation", Use::About(About::Machine)),
@@ -117,11 +161,30 @@ const EVENTS: &[(&str, Use)] = &[
     ("DataLoss", Use::About(About::LostData)),
 ];
 
-/// What is done with the events of a class; none for those that are passed over. Programs define events of their own,
-/// so only the packages of the JDK (up to 10 another than since) and of async-profiler count.
+/// The events of Datadog's profiler, which stands beside the JDK's own and has other fields.
+const DATADOG: &[(&str, Use)] = &[
+    ("ExecutionSample", Use::Samples(&[(Meter::CpuSamples, Amount::Samples("weight"))])),
+    ("MethodSample", Use::Samples(&[(Meter::Wall, Amount::Samples("weight"))])),
+    (
+        "ObjectSample",
+        Use::Samples(&[(Meter::AllocatedDatadog, Amount::Weighted("size", "weight"))]),
+    ),
+    ("HeapLiveObject", Use::Samples(&[(Meter::Live, Amount::Weighted("size", "weight"))])),
+    (
+        "NativeMemoryAllocation",
+        Use::Samples(&[(Meter::Malloc, Amount::Weighted("size", "weight"))]),
+    ),
+];
+
+/// What is done with the events of a class; none for those that are passed over unless they have a stack. Programs
+/// define events of their own, so only the packages of the JDK (up to 10 another than since), of async-profiler and of
+/// Datadog's profiler count.
 pub fn use_of(class: &str) -> Option<Use> {
-    let name = ["jdk.", "com.oracle.jdk.", "profiler."]
-        .iter()
-        .find_map(|package| class.strip_prefix(package))?;
-    EVENTS.iter().find(|(event, _)| *event == name).map(|(_, purpose)| *purpose)
+    let (events, name) = if let Some(name) = class.strip_prefix("datadog.") {
+        (DATADOG, name)
+    } else {
+        let mut packages = ["jdk.", "com.oracle.jdk.", "profiler."].iter();
+        (EVENTS, packages.find_map(|package| class.strip_prefix(package))?)
+    };
+    events.iter().find(|(event, _)| *event == name).map(|(_, purpose)| *purpose)
 }

@@ -33,6 +33,8 @@ pub struct Recording {
     missing_stack: Option<Cursor>,
     /// Samples of running threads or of all.
     samples: u64,
+    /// Events with stacks that fill no metric, by class.
+    unread: BTreeMap<String, u64>,
     /// Samples of allocations and of native methods: a recording's only ones when it has no others.
     other_samples: u64,
 }
@@ -43,7 +45,8 @@ pub struct Moment {
     /// Nanoseconds since 1970.
     pub time: i64,
     pub thread: Option<ThreadId>,
-    pub stack: Stack,
+    /// The context of its stack.
+    pub at: Cursor,
     /// Samples, bytes or nanoseconds, as the meter has it.
     pub number: i64,
 }
@@ -67,6 +70,7 @@ impl Recording {
             no_stack: None,
             missing_stack: None,
             samples: 0,
+            unread: BTreeMap::new(),
             other_samples: 0,
         }
     }
@@ -101,7 +105,7 @@ impl Recording {
         if value.is_empty() || value == "0" {
             return;
         }
-        self.settings.set(name, value);
+        self.settings.set(event, name, value);
         if let (Some(event), "period" | "threshold" | "throttle" | "interval") = (event, name) {
             self.event_settings.insert((event.to_owned(), name.to_owned()), value.to_owned());
         }
@@ -173,6 +177,10 @@ impl Recording {
                 Execution::Event(name, None) => (Metric::sampled(&name, Unit::Count), 1),
             },
             Meter::CpuTime => (Metric::sampled("cpu", Unit::Nanoseconds), 1),
+            Meter::CpuSamples => match self.settings.cpu_interval() {
+                Some(each) => (time_sampled("cpu (Datadog)", each), each),
+                None => (Metric::sampled("samples (Datadog)", Unit::Count), 1),
+            },
             Meter::Wall => {
                 let each = self.settings.wall_interval();
                 (time_sampled("wall", each), each)
@@ -180,7 +188,10 @@ impl Recording {
             Meter::Native => (Metric::sampled("native", Unit::Count), 1),
             Meter::Allocated => (Metric::sampled("allocated", Unit::Bytes), 1),
             Meter::AllocatedBuffers => (Metric::sampled("allocated (buffers)", Unit::Bytes), 1),
+            Meter::AllocatedDatadog => (Metric::sampled("allocated (Datadog)", Unit::Bytes), 1),
             Meter::Live => (Metric::sampled("live", Unit::Bytes), 1),
+            Meter::OldObjects => (Metric::sampled("old objects", Unit::Count), 1),
+            Meter::OldBytes => (Metric::sampled("old bytes", Unit::Bytes), 1),
             Meter::Malloc => (Metric::sampled("malloc", Unit::Bytes), 1),
             Meter::Frees => (Metric::sampled("frees", Unit::Count), 1),
             Meter::Blocked => (nanos("blocked"), 1),
@@ -192,11 +203,10 @@ impl Recording {
         (self.builder.metric(metric), each)
     }
 
-    /// An event with a stack.
-    pub fn sample(&mut self, moment: &Moment) {
-        let Some((metric, each)) = self.metrics[moment.meter as usize] else { return };
+    /// The context of an event with this stack.
+    pub fn place(&mut self, stack: Stack) -> Cursor {
         let Self { builder, no_stack, missing_stack, .. } = self;
-        let at = match moment.stack {
+        match stack {
             Stack::At(at) => at,
             Stack::None => placeholder(builder, no_stack, "(no stack)"),
             Stack::Missing => {
@@ -206,24 +216,56 @@ impl Recording {
                 });
                 placeholder(builder, missing_stack, "(missing stack)")
             }
-        };
+        }
+    }
+
+    /// An event with a stack.
+    pub fn sample(&mut self, moment: &Moment) {
+        let Some((metric, each)) = self.metrics[moment.meter as usize] else { return };
+        let Self { builder, .. } = self;
+        let at = moment.at;
         let value = moment.number.saturating_mul(each);
         builder.add(at, moment.thread, metric, value);
         builder.time_sample(moment.time, at, moment.thread, metric, value);
         match moment.meter {
-            Meter::Wall => self.samples = self.samples.saturating_add(moment.number.unsigned_abs()),
+            Meter::Wall | Meter::CpuSamples => {
+                self.samples = self.samples.saturating_add(moment.number.unsigned_abs());
+            }
             Meter::Execution | Meter::CpuTime => self.samples += 1,
-            // Every such event was seen: none is a sample.
-            Meter::Blocked | Meter::Waited | Meter::InputOutput => {}
+            // Every such event was seen: none is a sample. An old object is counted where its number is.
+            Meter::Blocked | Meter::Waited | Meter::InputOutput | Meter::OldBytes => {}
             _ => self.other_samples += 1,
         }
         self.chunk.1 = self.chunk.1.max(moment.time);
     }
 
+    /// An event with a stack that fills no metric.
+    pub fn unread(&mut self, event: &str) {
+        match self.unread.get_mut(event) {
+            Some(count) => *count += 1,
+            None => drop(self.unread.insert(event.to_owned(), 1)),
+        }
+    }
+
+    /// Says which events with stacks were passed over, the most frequent first.
+    fn note_unread(&mut self) {
+        let mut unread: Vec<_> = self.unread.iter().collect();
+        unread.sort_by_key(|(event, count)| (std::cmp::Reverse(**count), *event));
+        let total = unread.iter().map(|(_, count)| **count).sum();
+        let counts: Vec<_> =
+            unread.iter().map(|(event, count)| format!("{count} of type {event}")).collect();
+        if total > 0 {
+            self.builder.warn_many("unread-events", total, || {
+                format!("events with stacks were not read: {}", counts.join(", "))
+            });
+        }
+    }
+
     /// The profile.
     pub fn finish(mut self) -> Profile {
         self.end_chunk();
-        self.name_allocations();
+        self.note_unread();
+        self.name_metrics();
         let samples = if self.samples > 0 { self.samples } else { self.other_samples };
         let Self { mut builder, settings, mut labels, events, order, .. } = self;
         builder.count_samples(samples);
@@ -237,8 +279,10 @@ impl Recording {
         builder.choose_metrics(&metrics);
         let info = &mut builder.info;
         if info.producer.is_none() {
-            let version = settings.version.filter(|_| settings.event.is_some());
-            info.producer = version.map(|version| format!("async-profiler {version}"));
+            let name = if settings.is_datadog() { "Datadog profiler" } else { "async-profiler" };
+            let ours = settings.event.is_some() || settings.is_datadog();
+            let version = settings.version.filter(|_| ours);
+            info.producer = version.map(|version| format!("{name} {version}"));
         }
         if info.producer.is_none() {
             info.producer = labels.remove("jvm");
@@ -255,11 +299,18 @@ impl Recording {
         builder.finish()
     }
 
-    /// Both kinds of allocation events estimate the same. Where there is only one, it goes by the plain name.
-    fn name_allocations(&mut self) {
-        let of = |meter: Meter| self.order.iter().find(|(known, _)| *known == meter);
-        if let (None, Some((_, id))) = (of(Meter::Allocated), of(Meter::AllocatedBuffers)) {
-            self.builder.update_metric(*id, Metric::sampled("allocated", Unit::Bytes));
+    /// Allocations and CPU time can be estimated in several ways in one recording, which must not be added up. The
+    /// most telling one goes by the plain name.
+    fn name_metrics(&mut self) {
+        let ids: Vec<MetricId> = self.order.iter().map(|(_, id)| *id).collect();
+        for id in &ids {
+            let known = |id: &MetricId| self.builder.known_metric(*id).cloned();
+            let Some(metric) = known(id) else { continue };
+            let Some((plain, _)) = metric.name.split_once(" (") else { continue };
+            if !ids.iter().filter_map(known).any(|other| other.name == plain) {
+                let name = plain.to_owned();
+                self.builder.update_metric(*id, Metric { name, ..metric });
+            }
         }
     }
 }

@@ -11,6 +11,9 @@ pub struct Settings {
     pub event: Option<String>,
     interval: Option<i64>,
     wall: Option<i64>,
+    /// The interval of Datadog's samples of CPU time.
+    datadog_cpu: Option<i64>,
+    is_datadog: bool,
     /// Version of async-profiler.
     pub version: Option<String>,
 }
@@ -29,16 +32,29 @@ pub enum Execution {
 }
 
 impl Settings {
-    /// Takes note of a setting.
-    pub fn set(&mut self, name: &str, value: &str) {
+    /// Takes note of a setting; `event` is the event it is for, when that is one we read.
+    pub fn set(&mut self, event: Option<&str>, name: &str, value: &str) {
         let nanos = || value.parse().ok().filter(|nanos| *nanos >= 0);
-        match name {
-            "event" if !value.is_empty() => self.event = Some(value.to_owned()),
-            "interval" => self.interval = nanos(),
-            "wall" => self.wall = nanos(),
-            "version" => self.version = Some(value.to_owned()),
+        self.is_datadog |= event.is_some_and(|event| event.starts_with("datadog."));
+        match (event, name) {
+            (Some("datadog.ExecutionSample"), "interval") => self.datadog_cpu = nanos(),
+            (Some("datadog.MethodSample"), "interval") => self.wall = nanos(),
+            (_, "event") if !value.is_empty() => self.event = Some(value.to_owned()),
+            (_, "interval") => self.interval = nanos(),
+            (_, "wall") => self.wall = nanos(),
+            (_, "version") => self.version = Some(value.to_owned()),
             _ => {}
         }
+    }
+
+    /// True for recordings made by Datadog's profiler.
+    pub fn is_datadog(&self) -> bool {
+        self.is_datadog
+    }
+
+    /// What one of Datadog's samples of CPU time stands for, in nanoseconds, where the recording says so.
+    pub fn cpu_interval(&self) -> Option<i64> {
+        self.datadog_cpu.filter(|interval| *interval > 0)
     }
 
     /// True for recordings made by async-profiler.
@@ -75,7 +91,7 @@ mod tests {
     fn settings(pairs: &[(&str, &str)]) -> Settings {
         let mut settings = Settings::default();
         for (name, value) in pairs {
-            settings.set(name, value);
+            settings.set(None, name, value);
         }
         settings
     }

@@ -120,6 +120,21 @@ fn frames_threads_and_times_are_kept() {
 }
 
 #[test]
+fn events_with_stacks_that_are_not_read_are_counted() {
+    let mut chunk = Drawn::new(Integers::Compressed);
+    chunk.event(100, &[600, 9, 1]);
+    for stack in [1, 0, 2] {
+        chunk.event(103, &[700, stack]);
+    }
+    let pools = chunk.pools();
+    let profile = read_bytes(chunk.finish(pools), Grain::Functions).unwrap();
+    expect![[r#"
+        1 samples, samples 1
+        2 x unread-events: events with stacks were not read: 2 of type my.Stacked"#]]
+    .assert_eq(&totals(&profile));
+}
+
+#[test]
 fn files_one_after_the_other_are_a_file() {
     let twice = [drawn(Integers::Compressed), drawn(Integers::Fixed)].concat();
     let profile = read_bytes(twice, Grain::Functions).unwrap();
@@ -142,7 +157,7 @@ fn a_file_that_is_cut_off_is_read_as_far_as_it_goes() {
     let two = [whole.clone(), whole[..whole.len() - 10].to_vec()].concat();
     check(
         two,
-        &expect![[r"
+        &expect![[r#"
             (missing stack) 1 1
             (no stack) 1 1
             (truncated) 1 0
@@ -153,8 +168,8 @@ fn a_file_that_is_cut_off_is_read_as_far_as_it_goes() {
 
             5 samples, samples 5, waited 3000
             1 x missing-stacks: events whose stack is in no constant pool are kept under (missing stack)
-            1 x truncated: the file is cut off: the chunk at byte 1299 misses 10 bytes
-            1 x damaged-chunks: a chunk without a readable description of its layout, at byte 1299, was left out"]],
+            1 x truncated: the file is cut off: the chunk at byte 1339 misses 10 bytes
+            1 x damaged-chunks: a chunk without a readable description of its layout, at byte 1339, was left out"#]],
     );
     let jdk = sample("jdk21.jfr.gz");
     let profile = read_bytes(jdk[..jdk.len() - 1000].to_vec(), Grain::Functions).unwrap();
@@ -202,10 +217,10 @@ fn bytes_between_chunks_are_counted() {
     let one = drawn(Integers::Compressed);
     let bytes = [one.clone(), b"rubbish".to_vec(), one].concat();
     let profile = read_bytes(bytes, Grain::Functions).unwrap();
-    expect![[r"
+    expect![[r#"
         10 samples, samples 10, waited 6000
         2 x missing-stacks: events whose stack is in no constant pool are kept under (missing stack)
-        7 x damaged-bytes: bytes that belong to no chunk were left out, first at byte 1299"]]
+        7 x damaged-bytes: bytes that belong to no chunk were left out, first at byte 1339"#]]
     .assert_eq(&totals(&profile));
 }
 
@@ -253,6 +268,8 @@ fn samples_have_their_totals() {
           cut stacks: false, by async-profiler 2.9
         async-profiler-4.5-mixed.jfr.gz: 443 samples, cpu 705000000, wall 30200000000, allocated 88080384, malloc 11636256, frees 4529, blocked 1789239197, 31 threads
           cut stacks: false, by async-profiler 4.5
+        datadog-1.22.jfr.gz: 104 samples, cpu 100000000, wall 9400000000, allocated 77746583, 21 threads
+          cut stacks: true, by Datadog profiler 1.22.0
         jdk11.jfr.gz: 6 samples, samples 6, native 6, allocated 20459832, blocked 502833148, waited 4245184899, io 74520041, 14 threads
           cut stacks: false, by OpenJDK 64-Bit Server VM (11.0.13+8) for linux-amd64 JRE (11.0.13+8)
         jdk17-cut-stacks.jfr.gz: 15 samples, samples 15, native 6, allocated 32828872, allocated (buffers) 18479056, blocked 716521886, waited 3571747890, io 285472, 12 threads
@@ -272,91 +289,64 @@ fn samples_have_their_totals() {
 /// expected outputs of Grafana's parser, but for these: it leaves out events without a stack (`object-allocation-sample`)
 /// and `WallClockSleeping` (`FastSlow`), gives lock delays in ticks, and takes async-profiler's default interval of
 /// 50 ms for 10 ms (`wall_tick_sample`).
-const CORPUS: &[(&str, &str)] = &[
-    ("FastSlow_2024_01_16_180855.jfr.gz", "10554 samples, wall 105540000000, allocated 4689568"),
-    ("cortex-dev-01__kafka-0__cpu__0.jfr.gz", "478 samples, cpu 4780000000"),
-    (
-        "cortex-dev-01__kafka-0__cpu_lock0_alloc0__0.jfr.gz",
-        "582 samples, cpu 5820000000, allocated 1642051408, blocked 1431762316",
-    ),
-    (
-        "event-with-type-zero.jfr.gz",
-        "996 samples, samples 996, native 4500, allocated 25790699264, allocated (buffers) 25726084416, waited 1538131103621",
-    ),
-    ("example.jfr.gz", "1031 samples, cpu 10310000000, allocated 139883154160, blocked 8005192305"),
-    (
-        "goland-multichunk.jfr.gz",
-        "1776 samples, cpu 17760000000, allocated 2695187976, blocked 11985140976",
-    ),
-    ("jifa-ap-cpu-default.jfr", "1028 samples, cpu 10280000000"),
-    ("jifa-ap-wall-default.jfr", "5008 samples, wall 250400000000"),
-    (
-        "jifa-jfr.jfr.gz",
-        "1102 samples, samples 1102, native 1001, allocated 28723550528, blocked 33092, waited 58728876902, io 19003469969",
-    ),
-    (
-        "jmc-7u40.jfr",
-        "jfr at byte 0: this is a recording of Oracle JDK 7 or 8 (chunk version 0.9), a format that ended with JDK 9",
-    ),
-    (
-        "jmc-8u60.jfr",
-        "jfr at byte 0: this is a recording of Oracle JDK 7 or 8 (chunk version 0.9), a format that ended with JDK 9",
-    ),
-    ("jmc-9u0.jfr", "328 samples, allocated 2977296, waited 38406840316, io 9270105735"),
-    (
-        "jmc-allocation_10s_before.jfr",
-        "756 samples, samples 756, allocated 2317352960, waited 20008085991",
-    ),
-    (
-        "jmc-allocation_10s_fixed.jfr",
-        "738 samples, samples 738, allocated 3147776, waited 18736684061",
-    ),
-    ("jmc-crash_jdk9.jfr", "0 samples"),
-    (
-        "jmc-flight_recording_17eaMonitoredVM10440_3.jfr",
-        "589 samples, native 1, allocated 26369040, allocated (buffers) 21456864, blocked 3487687, waited 971792762348, io 59719143618",
-    ),
-    ("jmc-full_gc_cms.jfr", "0 samples"),
-    (
-        "jmc-hotmethods.jfr.gz",
-        "24526 samples, samples 24526, native 4911, allocated 2073853408, waited 119562443628",
-    ),
-    ("jmc-jdk15.jfr", "0 samples"),
-    ("jmc-jdk18-finalizers.jfr", "0 samples"),
-    (
-        "jmc-jdk21.jfr",
-        "11 samples, samples 11, native 2903, allocated 5135074896, allocated (buffers) 100317064, blocked 65068928, waited 373232631949",
-    ),
-    ("jmc-openjdk8u292.jfr", "0 samples"),
-    ("jmc-overlap.jfr", "0 samples"),
-    ("jmc-stringdedup_enabled_jdk9.jfr", "213 samples, samples 213, waited 8696083523"),
-    ("nativemem.jfr.gz", "85 samples, malloc 34861, frees 28"),
-    ("new_spancontext.jfr.gz", "472 samples, cpu 4720000000"),
-    (
-        "object-allocation-sample.jfr.gz",
-        "1243 samples, samples 1243, allocated 32922398872, waited 707775933168",
-    ),
-    ("parse_failure_repro1.jfr.gz", "1500 samples, cpu 15000000000"),
-    ("speedscope-heavy.jfr.gz", "346 samples, samples 346, native 44, allocated 878277960"),
-    (
-        "uint64-ref-id.jfr.gz",
-        "25 samples, samples 25, allocated 175195696, allocated (buffers) 176050224, waited 778281717314, io 11189464",
-    ),
-    ("wall.jfr.gz", "26246 samples, wall 262460000000"),
-    ("wall_tick_sample.jfr.gz", "2579 samples, wall 128950000000"),
-];
-
 #[test]
 fn corpus_files_have_their_totals() {
+    let mut out = String::new();
     for path in corpus_files("jfr") {
         let name = path.file_name().unwrap().to_str().unwrap();
         let found = match read_file(&path) {
             Ok(profile) => totals(&profile),
             Err(error) => error.to_string(),
         };
-        let expected = CORPUS.iter().find(|(known, _)| *known == name).map(|(_, totals)| *totals);
-        assert_eq!(Some(found.as_str()), expected, "{name}");
+        writeln!(out, "{name}: {found}").unwrap();
     }
+    if out.is_empty() {
+        return;
+    }
+    expect![[r#"
+        FastSlow_2024_01_16_180855.jfr.gz: 10554 samples, wall 105540000000, allocated 4689568
+        cortex-dev-01__kafka-0__cpu__0.jfr.gz: 478 samples, cpu 4780000000
+        cortex-dev-01__kafka-0__cpu_lock0_alloc0__0.jfr.gz: 582 samples, cpu 5820000000, allocated 1642051408, blocked 1431762316
+        event-with-type-zero.jfr.gz: 2508 samples, samples 996, cpu 15120000000, native 4500, allocated 25790699264, allocated (buffers) 25726084416, allocated (Datadog) 13015205709, old objects 65, old bytes 1669544, waited 1538131103621
+        19 x unread-events: events with stacks were not read: 8 of type jdk.JavaErrorThrow, 6 of type jdk.ThreadStart, 2 of type datadog.AvailableProcessorCores, 2 of type datadog.ExceptionSample, 1 of type jdk.RetransformClasses
+        example.jfr.gz: 1031 samples, cpu 10310000000, allocated 139883154160, blocked 8005192305
+        goland-multichunk.jfr.gz: 1776 samples, cpu 17760000000, allocated 2695187976, blocked 11985140976
+        jifa-ap-cpu-default.jfr: 1028 samples, cpu 10280000000
+        jifa-ap-wall-default.jfr: 5008 samples, wall 250400000000
+        jifa-jfr.jfr.gz: 1102 samples, samples 1102, native 1001, allocated 28723550528, old objects 3, blocked 33092, waited 58728876902, io 19003469969
+        82 x unread-events: events with stacks were not read: 73 of type jdk.ClassLoad, 8 of type jdk.ThreadStart, 1 of type jdk.Shutdown
+        jmc-7u40.jfr: jfr at byte 0: this is a recording of Oracle JDK 7 or 8 (chunk version 0.9), a format that ended with JDK 9
+        jmc-8u60.jfr: jfr at byte 0: this is a recording of Oracle JDK 7 or 8 (chunk version 0.9), a format that ended with JDK 9
+        jmc-9u0.jfr: 328 samples, allocated 2977296, waited 38406840316, io 9270105735
+        jmc-allocation_10s_before.jfr: 756 samples, samples 756, allocated 2317352960, waited 20008085991
+        jmc-allocation_10s_fixed.jfr: 738 samples, samples 738, allocated 3147776, waited 18736684061
+        jmc-crash_jdk9.jfr: 0 samples
+        jmc-flight_recording_17eaMonitoredVM10440_3.jfr: 598 samples, native 1, allocated 26369040, allocated (buffers) 21456864, old objects 9, blocked 3487687, waited 971792762348, io 59719143618
+        82 x unread-events: events with stacks were not read: 72 of type jdk.Deserialization, 5 of type jdk.JavaExceptionThrow, 3 of type jdk.Deoptimization, 2 of type jdk.AllocationRequiringGC
+        jmc-full_gc_cms.jfr: 0 samples
+        jmc-hotmethods.jfr.gz: 24526 samples, samples 24526, native 4911, allocated 2073853408, old objects 5, waited 119562443628
+        3498 x unread-events: events with stacks were not read: 3498 of type se.hirt.jmc.tutorial.hotmethods.WorkEvent
+        jmc-jdk15.jfr: 0 samples
+        3 x unread-events: events with stacks were not read: 2 of type jdk.HeapDump, 1 of type jdk.ProcessStart
+        jmc-jdk18-finalizers.jfr: 0 samples
+        jmc-jdk21.jfr: 11 samples, samples 11, native 2903, allocated 5135074896, allocated (buffers) 100317064, blocked 65068928, waited 373232631949
+        jmc-openjdk8u292.jfr: 0 samples
+        jmc-overlap.jfr: 0 samples
+        1140 x unread-events: events with stacks were not read: 1140 of type org.openjdk.jmc.test.OverlappingEvent
+        jmc-stringdedup_enabled_jdk9.jfr: 213 samples, samples 213, waited 8696083523
+        nativemem.jfr.gz: 85 samples, malloc 34861, frees 28
+        new_spancontext.jfr.gz: 472 samples, cpu 4720000000
+        object-allocation-sample.jfr.gz: 1243 samples, samples 1243, allocated 32922398872, waited 707775933168
+        2 x unread-events: events with stacks were not read: 1 of type com.datadog.profiling.controller.openjdk.events.SmapEntryFactory$SmapParseErrorEvent, 1 of type datadog.AvailableProcessorCores
+        parse_failure_repro1.jfr.gz: 1500 samples, cpu 15000000000
+        speedscope-heavy.jfr.gz: 346 samples, samples 346, native 44, allocated 878277960, old objects 15, old bytes 428173872
+        3 x unread-events: events with stacks were not read: 2 of type jdk.ThreadStart, 1 of type jdk.JavaErrorThrow
+        uint64-ref-id.jfr.gz: 25 samples, samples 25, allocated 175195696, allocated (buffers) 176050224, old objects 65, old bytes 4952440, waited 778281717314, io 11189464
+        1 x missing-stacks: events whose stack is in no constant pool are kept under (missing stack)
+        2 x unread-events: events with stacks were not read: 1 of type com.datadog.profiling.controller.openjdk.events.SmapEntryFactory$SmapParseErrorEvent, 1 of type datadog.AvailableProcessorCores
+        wall.jfr.gz: 26246 samples, wall 262460000000
+        wall_tick_sample.jfr.gz: 2579 samples, wall 128950000000
+    "#]].assert_eq(&out);
 }
 
 #[test]

@@ -302,6 +302,10 @@ impl Samples {
         let group = find(&["service.name", "container.id"]);
         let pid = find(&["process.pid"]).and_then(|text| text.parse().ok());
         let tid = find(&["thread.id"]).and_then(|text| text.parse().ok());
+        let (name, tid) = match name.and_then(bracketed) {
+            Some((name, number)) => (Some(name), tid.or(Some(number))),
+            None => (name, tid),
+        };
         let known = name.is_some()
             || process.is_some()
             || group.is_some()
@@ -350,6 +354,12 @@ impl Samples {
     }
 }
 
+/// async-profiler writes name and number of a thread as one: `[main tid=7]`.
+fn bracketed(name: &str) -> Option<(&str, u64)> {
+    let (name, tid) = name.strip_prefix('[')?.strip_suffix(']')?.rsplit_once(" tid=")?;
+    Some((name, tid.parse().ok()?))
+}
+
 /// What a profile says before its samples; `numbers` are those of time, duration, period type, period, locations.
 fn header<'a>(
     builder: &mut ProfileBuilder,
@@ -384,7 +394,8 @@ fn header<'a>(
     Ok(header)
 }
 
-/// Tells 1.8 and 1.9 from what came after. Repeated numbers are packed, the link is a single one.
+/// Tells 1.8 and 1.9 from what came after. Repeated numbers are packed, the link is a single one; only async-profiler
+/// packs nothing.
 fn sample_order(profile: Field, header: &Header) -> Order {
     // Only in 1.8 is field 8 bytes.
     let is_old = |field: Field| field.number == 8 && matches!(field.value, Value::Bytes(_));
@@ -392,18 +403,29 @@ fn sample_order(profile: Field, header: &Header) -> Order {
         return Order::ValuesFirst;
     }
     for sample in &header.samples {
-        let (mut second, mut times) = (0, 0);
+        let mut single = [false; 6];
+        let mut packed = [false; 6];
         for field in sample.message().map_while(Result::ok) {
-            match (field.number, field.value) {
-                (3, Value::Bytes(_)) | (4, Value::Varint(_)) => return Order::ValuesFirst,
-                (3, Value::Varint(_)) | (4, Value::Bytes(_)) => return Order::ValuesLast,
-                (2, _) => second += field.varints().count(),
-                (5, _) => times += field.fixed64s().count(),
-                _ => {}
+            let among =
+                if matches!(field.value, Value::Bytes(_)) { &mut packed } else { &mut single };
+            if let Some(row) = among.get_mut(field.number as usize) {
+                *row = true;
             }
         }
+        let has_times = single[5] || packed[5];
+        if packed[3] {
+            return Order::ValuesFirst;
+        }
+        if packed[4] || single[3] {
+            return Order::ValuesLast;
+        }
+        if single[4] {
+            // A link where lists are packed or a sample has only times; else it is the one value.
+            let is_link = packed[2] || !single[2] && has_times;
+            return if is_link { Order::ValuesFirst } else { Order::ValuesLast };
+        }
         // A sample has values or times; what stands alone must be values.
-        if second > 0 && times == 0 {
+        if (single[2] || packed[2]) && !has_times {
             return Order::ValuesFirst;
         }
     }

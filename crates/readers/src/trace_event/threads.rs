@@ -83,7 +83,10 @@ impl Threads {
             Some(String::from_utf8_lossy(texts[at].1))
         };
         for (key, id) in &self.order {
-            let name = match (self.names.get(key), text_of(key.1)) {
+            // uftrace names a thread as if it were a process of its own.
+            let own = (key.1, key.1);
+            let elsewhere = || self.names.get(&own).filter(|_| !self.ids.contains_key(&own));
+            let name = match (self.names.get(key).or_else(elsewhere), text_of(key.1)) {
                 (Some(name), _) => *name,
                 (None, text) => builder.string(&text.unwrap_or_default()),
             };

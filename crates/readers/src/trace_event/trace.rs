@@ -249,15 +249,24 @@ impl Trace {
         self.frame_key.clear();
         self.frame_key.extend_from_slice(event.name.bytes);
         self.frame_key.push(0);
-        self.frame_key.extend_from_slice(match hermes {
-            Some(args) => args,
-            None => event.category.bytes,
+        // py-spy's category is its own name.
+        let is_py_spy = event.category.bytes == b"py-spy";
+        let file = event.args.filter(|_| is_py_spy);
+        let file = file.and_then(|args| string_in(Some(args), &[b"filename"]).ok().flatten());
+        self.frame_key.extend_from_slice(match (hermes, &file) {
+            (Some(args), _) => args,
+            (None, Some(file)) => file.as_bytes(),
+            (None, None) => event.category.bytes,
         });
         if let Some(frame) = self.frames.get(&*self.frame_key) {
             return *frame;
         }
         let function = match hermes.and_then(|args| self.hermes_function(event.name, args).ok()) {
             Some(function) => function,
+            None if is_py_spy => {
+                let component = file.map(|file| self.builder.string(&file));
+                Function { component, ..Function::named(self.builder.string(&event.name.text())) }
+            }
             None => self.named_function(event),
         };
         let function = self.builder.function(function);
