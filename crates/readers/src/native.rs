@@ -13,12 +13,13 @@ mod ranges;
 mod symbols;
 
 pub use component::layer_of;
-pub use demangle::{demangle, signature};
+pub use demangle::{demangle, demangle_with_signature, signature};
 
-pub(crate) use binary::Binary;
+pub(crate) use binary::{Binary, BinaryNames};
 pub use bytes::ByteOrder;
 pub(crate) use bytes::{Bytes, until_zero};
 pub(crate) use elf::Elf;
 pub(crate) use jit::{JitCode, JitDump, JitFunction};
 pub(crate) use kernel::{KernelSymbols, running_build_id, running_release, running_vdso};
 pub(crate) use locate::{debug_file_of, in_perf_cache, same_build};
+pub(crate) use symbols::SymbolAt;

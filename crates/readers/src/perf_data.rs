@@ -10,18 +10,23 @@ mod chunks;
 mod frames;
 mod header;
 mod modules;
+mod naming;
 mod process;
 mod rounds;
 mod sample;
 mod session;
 mod stacks;
 mod stream;
+mod told;
 pub mod tracepoint;
 mod tracepoint_events;
 mod unwind;
 
 use std::io::{Read, Seek, SeekFrom};
+use std::panic::resume_unwind;
 use std::path::Path;
+use std::sync::mpsc::sync_channel;
+use std::thread;
 
 use perfblame_cct::Profile;
 
@@ -31,8 +36,10 @@ use crate::input::Input;
 use crate::native::ByteOrder;
 use header::{Recording, Shape, opening, read_file_header};
 use modules::Origin;
+use naming::Naming;
 use session::Session;
 use stream::Records;
+use told::{BATCHES, Outbox};
 use tracepoint_events::Picker;
 pub use tracepoint_events::TracepointEvent;
 
@@ -58,8 +65,9 @@ pub fn read(input: Input, options: &ReadOptions) -> Result<Profile, ReadError> {
         Shape::Pipe => {
             let mut stream = input.into_stream()?;
             std::io::copy(&mut stream.by_ref().take(PIPE_HEADER), &mut std::io::sink())?;
-            let session = Session::new(opening.order, Recording::default(), origin, options);
-            Ok(read_records(stream, opening.order, PIPE_HEADER, session))
+            let recording = Recording::default();
+            let start = Start { order: opening.order, offset: PIPE_HEADER, recording, origin };
+            read_records(stream, start, options)
         }
         Shape::File => {
             let mut file = input.into_seekable()?;
@@ -68,9 +76,9 @@ pub fn read(input: Input, options: &ReadOptions) -> Result<Profile, ReadError> {
             let end = file.seek(SeekFrom::End(0))?;
             file.seek(SeekFrom::Start(data.offset))?;
             let there = end.saturating_sub(data.offset);
-            let session = Session::new(opening.order, recording, origin, options);
             let size = data.size.unwrap_or(there);
-            let mut profile = read_records(file.take(size), opening.order, data.offset, session);
+            let start = Start { order: opening.order, offset: data.offset, recording, origin };
+            let mut profile = read_records(file.take(size), start, options)?;
             let cut = match data.size {
                 None => Some(
                     "perf was stopped before it could finish the file; names and build ids are missing",
@@ -89,17 +97,38 @@ pub fn read(input: Input, options: &ReadOptions) -> Result<Profile, ReadError> {
     }
 }
 
+/// What is known before the first record.
+struct Start {
+    order: ByteOrder,
+    /// Where the first record is in the file.
+    offset: u64,
+    recording: Recording,
+    origin: Origin,
+}
+
+/// Walks stacks on a thread of its own and names their frames on this one.
 fn read_records(
     input: impl Read + Send + 'static,
-    order: ByteOrder,
-    offset: u64,
-    mut session: Session,
-) -> Profile {
-    let mut records = Records::new(input, order, offset);
-    while let Some(record) = records.next() {
-        session.take(record);
+    start: Start,
+    options: &ReadOptions,
+) -> Result<Profile, ReadError> {
+    let (send, batches) = sync_channel(BATCHES);
+    let walk = move || {
+        let Start { order, offset, recording, origin } = start;
+        let mut session = Session::new(order, recording, origin, Outbox::new(send));
+        let mut records = Records::new(input, order, offset);
+        while let Some(record) = records.next() {
+            session.take(record);
+        }
+        session.finish(records.damage)
+    };
+    let walking = thread::Builder::new().name("walk".to_owned()).spawn(walk)?;
+    let mut naming = Naming::new(options);
+    for batch in batches {
+        naming.take(batch);
     }
-    session.finish(records.damage)
+    let ended = walking.join().unwrap_or_else(|panic| resume_unwind(panic));
+    Ok(naming.finish(&ended))
 }
 
 /// Hands every event of a tracepoint in a recording to `visit`, in the order of the file.

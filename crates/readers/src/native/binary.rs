@@ -1,12 +1,12 @@
-//! One binary with everything a profile asks of it: symbols, function ranges, lines, inlines, unwind tables.
+//! One binary with everything a profile asks of it: where it is linked and how to walk its stacks; and, apart from that
+//! so that another thread can do it, the names of its functions: symbols, function ranges, lines, inlines.
 
 use std::cell::OnceCell;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
-use super::bytes::ByteOrder;
 use super::dwarf::{Dwarf, SourceFrame};
-use super::elf::{Elf, Segment};
+use super::elf::Elf;
 use super::locate;
 use super::ranges::FunctionRanges;
 use super::symbols::{SymbolAt, SymbolTable};
@@ -25,18 +25,14 @@ pub struct UnwindSections {
 
 /// A binary on disk that is the one that was recorded.
 pub struct Binary {
-    order: ByteOrder,
-    segments: Vec<Segment>,
-    symbols: SymbolTable,
-    unwind: UnwindSections,
-    ranges: OnceCell<FunctionRanges>,
-    dwarf: Option<Dwarf>,
+    elf: Elf,
+    unwind: OnceLock<UnwindSections>,
 }
 
 impl Binary {
     /// Opens a binary; with a build id only if it is that build.
     pub fn open(path: &Path, build_id: Option<&[u8]>) -> Option<Self> {
-        let mut elf = Elf::open(path)?;
+        let elf = Elf::open(path)?;
         if let Some(wanted) = build_id
             && !elf.build_id().is_some_and(|found| locate::same_build(&found, wanted))
         {
@@ -45,54 +41,83 @@ impl Binary {
         Some(Self::of_elf(elf))
     }
 
-    /// Takes an open ELF file, and the separate file with its debug information, if there is one.
-    pub fn of_elf(mut elf: Elf) -> Self {
-        let mut symbols = SymbolTable::of_elf(&mut elf);
-        let mut dwarf = Dwarf::of_elf(&mut elf);
-        if (elf.section(b".symtab").is_none() || dwarf.is_none())
-            && let Some(mut debug) = locate::debug_file_for(&mut elf)
-        {
-            if elf.section(b".symtab").is_none() {
-                let more = SymbolTable::of_elf(&mut debug);
-                if !more.is_empty() {
-                    symbols = more;
-                }
-            }
-            dwarf = dwarf.or_else(|| Dwarf::of_elf(&mut debug));
-        }
-        let place = |elf: &Elf, name: &[u8]| {
-            elf.section(name).map(|s| (s.address, s.address.saturating_add(s.size)))
-        };
-        let with_bytes = |elf: &mut Elf, name: &[u8]| {
-            let (start, _) = place(elf, name)?;
-            Some((start, elf.shared_bytes(name)?))
-        };
-        let unwind = UnwindSections {
-            eh_frame: with_bytes(&mut elf, b".eh_frame"),
-            eh_frame_hdr: with_bytes(&mut elf, b".eh_frame_hdr"),
-            debug_frame: elf.shared_bytes(b".debug_frame"),
-            text: place(&elf, b".text"),
-            got: place(&elf, b".got"),
-            wide: elf.wide,
-        };
-        Self {
-            order: elf.order,
-            segments: elf.segments,
-            symbols,
-            unwind,
-            ranges: OnceCell::new(),
-            dwarf,
-        }
+    /// Takes an open ELF file.
+    pub fn of_elf(elf: Elf) -> Self {
+        Self { elf, unwind: OnceLock::new() }
     }
 
     /// The address that the byte at `offset` of the file is linked for.
     pub fn address_of_offset(&self, offset: u64) -> Option<u64> {
-        Elf::address_of_offset(&self.segments, offset)
+        Elf::address_of_offset(&self.elf.segments, offset)
+    }
+
+    /// How to get from a frame to its caller.
+    pub fn unwind_sections(&self) -> &UnwindSections {
+        self.unwind.get_or_init(|| {
+            let sections = UnwindSections::of_elf(&self.elf);
+            self.elf.close();
+            sections
+        })
+    }
+}
+
+impl UnwindSections {
+    fn of_elf(elf: &Elf) -> Self {
+        let place =
+            |name: &[u8]| elf.section(name).map(|s| (s.address, s.address.saturating_add(s.size)));
+        let with_bytes = |name: &[u8]| {
+            let (start, _) = place(name)?;
+            Some((start, elf.shared_bytes(name)?))
+        };
+        Self {
+            eh_frame: with_bytes(b".eh_frame"),
+            eh_frame_hdr: with_bytes(b".eh_frame_hdr"),
+            debug_frame: elf.shared_bytes(b".debug_frame"),
+            text: place(b".text"),
+            got: place(b".got"),
+            wide: elf.wide,
+        }
+    }
+}
+
+/// The names of a binary's functions.
+pub struct BinaryNames {
+    binary: Arc<Binary>,
+    symbols: SymbolTable,
+    dwarf: Option<Dwarf>,
+    ranges: OnceCell<FunctionRanges>,
+}
+
+impl BinaryNames {
+    /// The names in a binary, and in the separate file with its debug information, if there is one.
+    pub fn of_binary(binary: Arc<Binary>) -> Self {
+        let elf = &binary.elf;
+        let mut symbols = SymbolTable::default();
+        let mut dwarf = Dwarf::of_elf(elf);
+        let stripped = elf.section(b".symtab").is_none();
+        if (stripped || dwarf.is_none())
+            && let Some(debug) = locate::debug_file_for(elf)
+        {
+            if stripped {
+                symbols = SymbolTable::of_elf(&debug);
+            }
+            dwarf = dwarf.or_else(|| Dwarf::of_elf(&debug));
+        }
+        if symbols.is_empty() {
+            symbols = SymbolTable::of_elf(elf);
+        }
+        elf.close();
+        Self { binary, symbols, dwarf, ranges: OnceCell::new() }
     }
 
     /// The symbol that holds an address.
-    pub fn symbol(&self, address: u64) -> Option<SymbolAt<'_>> {
+    pub fn symbol(&self, address: u64) -> Option<SymbolAt> {
         self.symbols.find(address)
+    }
+
+    /// The name of a symbol.
+    pub fn name(&self, symbol: SymbolAt) -> Option<String> {
+        self.symbols.name(symbol)
     }
 
     /// The address of a symbol.
@@ -102,18 +127,14 @@ impl Binary {
 
     /// The start of the function that holds an address, where only the unwind tables know it.
     pub fn function_start(&self, address: u64) -> Option<u64> {
-        let ranges =
-            self.ranges.get_or_init(|| FunctionRanges::of_sections(&self.unwind, self.order));
+        let ranges = self.ranges.get_or_init(|| {
+            FunctionRanges::of_sections(self.binary.unwind_sections(), self.binary.elf.order)
+        });
         ranges.start_of(address)
     }
 
     /// The functions at an address, innermost first, by debug information; empty without.
     pub fn source_frames(&self, address: u64) -> Vec<SourceFrame> {
         self.dwarf.as_ref().map(|dwarf| dwarf.frames(address)).unwrap_or_default()
-    }
-
-    /// How to get from a frame to its caller.
-    pub fn unwind_sections(&self) -> &UnwindSections {
-        &self.unwind
     }
 }

@@ -20,14 +20,7 @@ pub fn demangle(symbol: &str) -> Cow<'_, str> {
     if let Some(name) = rust(symbol) {
         return Cow::Owned(name);
     }
-    let Some((base, suffix)) = cpp_base(symbol) else { return Cow::Borrowed(symbol) };
-    match cpp(base, DemangleOptions::new().no_params().no_return_type()) {
-        Some(mut name) => {
-            name.push_str(suffix);
-            Cow::Owned(name)
-        }
-        None => Cow::Borrowed(symbol),
-    }
+    cpp(symbol).and_then(|cpp| cpp.name()).map_or(Cow::Borrowed(symbol), Cow::Owned)
 }
 
 /// What tells a C++ function from others of its name: parameter types and qualifiers, such as `(int) const`.
@@ -35,11 +28,22 @@ pub fn signature(symbol: &str) -> Option<String> {
     if rust(symbol).is_some() {
         return None;
     }
-    let (base, _) = cpp_base(symbol)?;
-    let name = cpp(base, DemangleOptions::new().no_params().no_return_type())?;
-    let whole = cpp(base, DemangleOptions::new().no_return_type())?;
-    let rest = whole.strip_prefix(&name)?;
-    (!rest.is_empty()).then(|| rest.to_owned())
+    demangle_with_signature(symbol).1
+}
+
+/// Both in one go: taking a symbol apart is most of the work.
+pub fn demangle_with_signature(symbol: &str) -> (Cow<'_, str>, Option<String>) {
+    if let Some(name) = rust(symbol) {
+        return (Cow::Owned(name), None);
+    }
+    let Some(cpp) = cpp(symbol) else { return (Cow::Borrowed(symbol), None) };
+    match cpp.name() {
+        Some(name) => {
+            let signature = cpp.signature(&name);
+            (Cow::Owned(name), signature)
+        }
+        None => (Cow::Borrowed(symbol), None),
+    }
 }
 
 fn rust(symbol: &str) -> Option<String> {
@@ -69,12 +73,39 @@ fn cpp_base(symbol: &str) -> Option<(&str, &str)> {
     symbol.split_at_checked(end)
 }
 
-fn cpp(symbol: &str, options: DemangleOptions) -> Option<String> {
+/// A C++ symbol, taken apart.
+struct Cpp<'a> {
+    parsed: Symbol<&'a str>,
+    suffix: &'a str,
+}
+
+fn cpp(symbol: &str) -> Option<Cpp<'_>> {
+    let (base, suffix) = cpp_base(symbol)?;
     let limits = ParseOptions::default().recursion_limit(DEEPEST);
-    let parsed = Symbol::new_with_options(symbol, &limits).ok()?;
-    let mut out = Bounded(String::new());
-    parsed.structured_demangle(&mut out, &options.recursion_limit(DEEPEST)).ok()?;
-    (!out.0.is_empty()).then_some(out.0)
+    let parsed = Symbol::new_with_options(base, &limits).ok()?;
+    Some(Cpp { parsed, suffix })
+}
+
+impl Cpp<'_> {
+    fn written(&self, options: DemangleOptions) -> Option<String> {
+        let mut out = Bounded(String::new());
+        self.parsed.structured_demangle(&mut out, &options.recursion_limit(DEEPEST)).ok()?;
+        (!out.0.is_empty()).then_some(out.0)
+    }
+
+    /// The name with what was appended to the symbol.
+    fn name(&self) -> Option<String> {
+        let mut name = self.written(DemangleOptions::new().no_params().no_return_type())?;
+        name.push_str(self.suffix);
+        Some(name)
+    }
+
+    /// What follows the name.
+    fn signature(&self, name: &str) -> Option<String> {
+        let whole = self.written(DemangleOptions::new().no_return_type())?;
+        let rest = whole.strip_prefix(name.strip_suffix(self.suffix)?)?;
+        (!rest.is_empty()).then(|| rest.to_owned())
+    }
 }
 
 /// Text that refuses to grow without end.

@@ -42,7 +42,7 @@ pub struct SourceFrame {
 
 impl Dwarf {
     /// The debug information of a file; none when it has none.
-    pub fn of_elf(elf: &mut Elf) -> Option<Self> {
+    pub fn of_elf(elf: &Elf) -> Option<Self> {
         elf.section(b".debug_info")?;
         let mut dwarf = load(elf);
         // Distributions move what many files share into one (`dwz`).
@@ -54,8 +54,8 @@ impl Dwarf {
             let shared = locate::debug_file_of(build_id)
                 .or_else(|| beside.and_then(|path| Elf::open(&path)))
                 .filter(|shared| shared.section(b".debug_info").is_some());
-            if let Some(mut shared) = shared {
-                dwarf.set_sup(load(&mut shared));
+            if let Some(shared) = shared {
+                dwarf.set_sup(load(&shared));
             }
         }
         Some(Self { context: Context::from_dwarf(dwarf).ok()? })
@@ -159,7 +159,7 @@ fn push_path(path: &mut String, piece: &str) {
     path.push_str(piece);
 }
 
-fn load(elf: &mut Elf) -> gimli::Dwarf<Slice> {
+fn load(elf: &Elf) -> gimli::Dwarf<Slice> {
     let order = match elf.order {
         ByteOrder::Little => RunTimeEndian::Little,
         ByteOrder::Big => RunTimeEndian::Big,
@@ -197,8 +197,8 @@ fn split_dwarf(load_from: &addr2line::SplitDwarfLoad<Slice>) -> Option<Arc<gimli
     let text = |slice: &Slice| Some(slice.to_string_lossy().ok()?.into_owned());
     let folder = load_from.comp_dir.as_ref().and_then(text).unwrap_or_default();
     let path = Path::new(&folder).join(text(load_from.path.as_ref()?)?);
-    let mut elf = Elf::open(&path)?;
-    let mut dwarf = load(&mut elf);
+    let elf = Elf::open(&path)?;
+    let mut dwarf = load(&elf);
     dwarf.make_dwo(&load_from.parent);
     Some(Arc::new(dwarf))
 }

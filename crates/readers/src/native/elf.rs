@@ -1,9 +1,13 @@
 //! ELF files, read piece by piece: a browser's binary has hundreds of megabytes, of which a profile needs a few.
 
 use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom};
+use std::io::{Read, Seek, SeekFrom};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
+use std::time::SystemTime;
+
+use flate2::{Decompress, FlushDecompress, Status};
 
 use super::bytes::{ByteOrder, Bytes, until_zero};
 
@@ -15,6 +19,11 @@ const SHT_NOBITS: u32 = 8;
 const SHF_COMPRESSED: u64 = 1 << 11;
 const PT_LOAD: u32 = 1;
 const PF_X: u32 = 1;
+const ZLIB: u32 = 1;
+const ZSTD: u32 = 2;
+
+/// A byte of zlib's stands for this many at most.
+const ZLIB_AT_BEST: u64 = 1032;
 
 /// A section's header.
 #[derive(Clone, Debug)]
@@ -39,8 +48,7 @@ pub struct Segment {
 
 /// The headers of an ELF file, and the file to read sections from.
 pub struct Elf {
-    source: Source,
-    length: u64,
+    source: Arc<Source>,
     pub path: PathBuf,
     pub order: ByteOrder,
     pub wide: bool,
@@ -49,9 +57,62 @@ pub struct Elf {
     pub sections: Vec<Section>,
 }
 
-enum Source {
-    File(File),
+/// The bytes of an ELF file.
+#[derive(Debug)]
+pub struct Source {
+    bytes: Bulk,
+    length: u64,
+}
+
+#[derive(Debug)]
+enum Bulk {
+    /// A system-wide recording has more binaries than a process may hold open, so files are closed in between.
+    File {
+        path: PathBuf,
+        changed: Option<SystemTime>,
+        open: Mutex<Option<File>>,
+    },
     Memory(Vec<u8>),
+}
+
+impl Source {
+    /// Fills `into` from `offset` on; none when there is less, or a fault.
+    pub fn read(&self, offset: u64, into: &mut [u8]) -> Option<()> {
+        match &self.bytes {
+            Bulk::File { path, changed, open } => {
+                let mut open = open.lock().ok()?;
+                if open.is_none() {
+                    let file = File::open(path).ok()?;
+                    let about = file.metadata().ok()?;
+                    if about.len() != self.length || about.modified().ok() != *changed {
+                        return None;
+                    }
+                    *open = Some(file);
+                }
+                let file = open.as_mut()?;
+                file.seek(SeekFrom::Start(offset)).ok()?;
+                file.read_exact(into).ok()
+            }
+            Bulk::Memory(bytes) => {
+                let there = bytes.get(usize::try_from(offset).ok()?..)?.get(..into.len())?;
+                into.copy_from_slice(there);
+                Some(())
+            }
+        }
+    }
+
+    fn close(&self) {
+        if let Bulk::File { open, .. } = &self.bytes
+            && let Ok(mut open) = open.lock()
+        {
+            *open = None;
+        }
+    }
+
+    /// True where `size` bytes from `offset` on are in the file, and not too many to load.
+    fn holds(&self, offset: u64, size: u64) -> bool {
+        offset.checked_add(size).is_some_and(|end| end <= self.length) && size <= LARGEST_SECTION
+    }
 }
 
 impl Elf {
@@ -62,19 +123,26 @@ impl Elf {
         if !about.is_file() {
             return None;
         }
-        Self::parse(Source::File(file), about.len(), path)
+        let changed = about.modified().ok();
+        let bytes = Bulk::File { path: path.to_owned(), changed, open: Mutex::new(Some(file)) };
+        Self::parse(Source { bytes, length: about.len() }, path)
     }
 
     /// Takes an ELF file that is in memory.
     pub fn from_bytes(bytes: Vec<u8>, path: &Path) -> Option<Self> {
         let length = bytes.len() as u64;
-        Self::parse(Source::Memory(bytes), length, path)
+        Self::parse(Source { bytes: Bulk::Memory(bytes), length }, path)
     }
 
-    fn parse(source: Source, length: u64, path: &Path) -> Option<Self> {
+    /// Closes the file until the next section is read.
+    pub fn close(&self) {
+        self.source.close();
+    }
+
+    fn parse(source: Source, path: &Path) -> Option<Self> {
+        let length = source.length;
         let mut elf = Self {
-            source,
-            length,
+            source: Arc::new(source),
             path: path.to_owned(),
             order: ByteOrder::Little,
             wide: true,
@@ -165,67 +233,83 @@ impl Elf {
     }
 
     /// The bytes of the section of this name, unpacked.
-    pub fn section_bytes(&mut self, name: &[u8]) -> Option<Vec<u8>> {
-        let section = self.section(name)?.clone();
-        self.bytes_of(&section)
+    pub fn section_bytes(&self, name: &[u8]) -> Option<Vec<u8>> {
+        self.bytes_of(self.section(name)?)
     }
 
     /// The same bytes, for several owners.
-    pub fn shared_bytes(&mut self, name: &[u8]) -> Option<Arc<[u8]>> {
-        self.section_bytes(name).map(Arc::from)
+    pub fn shared_bytes(&self, name: &[u8]) -> Option<Arc<[u8]>> {
+        let section = self.section(name)?;
+        if section.flags & SHF_COMPRESSED != 0 {
+            let packed = self.packed_bytes(section)?;
+            let packed = self.packed(&packed)?;
+            if packed.is_plausible() {
+                return filled(packed.size, |out| packed.unpack(out));
+            }
+            return packed.unpack_bit_by_bit().map(Arc::from);
+        }
+        if section.kind == SHT_NOBITS || !self.source.holds(section.offset, section.size) {
+            return None;
+        }
+        filled(section.size, |out| self.source.read(section.offset, out))
     }
 
     /// The bytes of a section, unpacked.
-    pub fn bytes_of(&mut self, section: &Section) -> Option<Vec<u8>> {
+    pub fn bytes_of(&self, section: &Section) -> Option<Vec<u8>> {
+        let bytes = self.packed_bytes(section)?;
+        if section.flags & SHF_COMPRESSED == 0 {
+            return Some(bytes);
+        }
+        let packed = self.packed(&bytes)?;
+        if !packed.is_plausible() {
+            return packed.unpack_bit_by_bit();
+        }
+        let mut out = vec![0; usize::try_from(packed.size).ok()?];
+        packed.unpack(&mut out)?;
+        Some(out)
+    }
+
+    /// Where the bytes of a section are in the file; none where they are packed or not there.
+    pub fn plain_place(&self, section: &Section) -> Option<(Arc<Source>, Range<u64>)> {
+        let plain = section.kind != SHT_NOBITS && section.flags & SHF_COMPRESSED == 0;
+        let there = plain && self.source.holds(section.offset, section.size);
+        there.then(|| (self.source.clone(), section.offset..section.offset + section.size))
+    }
+
+    fn packed_bytes(&self, section: &Section) -> Option<Vec<u8>> {
         if section.kind == SHT_NOBITS {
             return None;
         }
-        let bytes = self.read(section.offset, section.size)?;
-        if section.flags & SHF_COMPRESSED == 0 { Some(bytes) } else { self.unpack(&bytes) }
+        self.read(section.offset, section.size)
     }
 
-    fn unpack(&self, packed: &[u8]) -> Option<Vec<u8>> {
-        let mut fields = Bytes::new(packed, self.order);
+    fn packed<'a>(&self, bytes: &'a [u8]) -> Option<Packed<'a>> {
+        let mut fields = Bytes::new(bytes, self.order);
         let method = fields.u32()?;
         if self.wide {
             fields.u32()?;
         }
         let size = fields.word(self.wide)?;
         fields.word(self.wide)?;
-        if size > LARGEST_SECTION {
-            return None;
-        }
-        let mut out = Vec::new();
-        let read = match method {
-            1 => flate2::read::ZlibDecoder::new(fields.rest()).take(size).read_to_end(&mut out),
-            2 => zstd::Decoder::new(fields.rest()).ok()?.take(size).read_to_end(&mut out),
-            _ => return None,
-        };
-        read.ok().filter(|read| *read as u64 == size).map(|_| out)
+        (size <= LARGEST_SECTION).then_some(Packed { method, size, bytes: fields.rest() })
     }
 
     /// The build id, when the file has one.
-    pub fn build_id(&mut self) -> Option<Vec<u8>> {
-        let notes: Vec<_> =
-            self.sections.iter().filter(|section| section.kind == SHT_NOTE).cloned().collect();
-        notes.iter().find_map(|section| {
+    pub fn build_id(&self) -> Option<Vec<u8>> {
+        let notes = self.sections.iter().filter(|section| section.kind == SHT_NOTE);
+        notes.into_iter().find_map(|section| {
             let bytes = self.bytes_of(section)?;
             build_id_of_notes(&bytes, self.order)
         })
     }
 
-    fn read(&mut self, offset: u64, size: u64) -> Option<Vec<u8>> {
-        let end = offset.checked_add(size)?;
-        if end > self.length || size > LARGEST_SECTION {
+    fn read(&self, offset: u64, size: u64) -> Option<Vec<u8>> {
+        if !self.source.holds(offset, size) {
             return None;
         }
-        match &mut self.source {
-            Source::File(file) => read_range(file, offset, usize::try_from(size).ok()?).ok(),
-            Source::Memory(bytes) => {
-                let range = usize::try_from(offset).ok()?..usize::try_from(end).ok()?;
-                bytes.get(range).map(<[u8]>::to_vec)
-            }
-        }
+        let mut bytes = vec![0; usize::try_from(size).ok()?];
+        self.source.read(offset, &mut bytes)?;
+        Some(bytes)
     }
 
     /// The address that the byte at `offset` of the file is linked for; the offset itself when no segment has it.
@@ -247,11 +331,46 @@ impl Elf {
     }
 }
 
-fn read_range(file: &mut File, offset: u64, size: usize) -> io::Result<Vec<u8>> {
-    let mut bytes = vec![0; size];
-    file.seek(SeekFrom::Start(offset))?;
-    file.read_exact(&mut bytes)?;
-    Ok(bytes)
+/// Bytes for several owners, written once: a copy of a large section costs more than reading it.
+fn filled(size: u64, fill: impl FnOnce(&mut [u8]) -> Option<()>) -> Option<Arc<[u8]>> {
+    let mut bytes: Arc<[u8]> = std::iter::repeat_n(0, usize::try_from(size).ok()?).collect();
+    fill(Arc::get_mut(&mut bytes)?)?;
+    Some(bytes)
+}
+
+/// A packed section: how, what it says it unpacks to, and the bytes.
+struct Packed<'a> {
+    method: u32,
+    size: u64,
+    bytes: &'a [u8],
+}
+
+impl Packed<'_> {
+    /// True when the size is one that the bytes can unpack to, and memory can be taken for it beforehand.
+    fn is_plausible(&self) -> bool {
+        self.method == ZLIB && self.size <= (self.bytes.len() as u64).saturating_mul(ZLIB_AT_BEST)
+    }
+
+    /// Unpacks in one go.
+    fn unpack(&self, out: &mut [u8]) -> Option<()> {
+        let mut unpacker = Decompress::new(true);
+        let status = unpacker.decompress(self.bytes, out, FlushDecompress::Finish).ok()?;
+        (status != Status::BufError && unpacker.total_out() == self.size).then_some(())
+    }
+
+    /// Unpacks into memory that grows with what is really there.
+    fn unpack_bit_by_bit(&self) -> Option<Vec<u8>> {
+        let mut out = Vec::new();
+        let read = match self.method {
+            ZLIB => {
+                flate2::bufread::ZlibDecoder::new(self.bytes).take(self.size).read_to_end(&mut out)
+            }
+            ZSTD => zstd::Decoder::with_buffer(self.bytes)
+                .and_then(|unpacker| unpacker.take(self.size).read_to_end(&mut out)),
+            _ => return None,
+        };
+        read.ok().filter(|read| *read as u64 == self.size).map(|_| out)
+    }
 }
 
 /// The build id among the notes of a section or of `/sys/kernel/notes`.

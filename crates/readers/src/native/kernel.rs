@@ -41,19 +41,12 @@ impl KernelSymbols {
     pub fn parse(list: &[u8]) -> Option<Self> {
         let mut symbols = SymbolTable::default();
         let mut text = None;
-        for line in list.split(|byte| *byte == b'\n') {
-            let mut words =
-                line.split(|byte| matches!(byte, b' ' | b'\t')).filter(|w| !w.is_empty());
-            let (Some(address), Some(kind), Some(name)) =
-                (words.next(), words.next(), words.next())
-            else {
-                continue;
-            };
-            let address = str::from_utf8(address).ok();
-            let Some(address) = address.and_then(|text| u64::from_str_radix(text, 16).ok()) else {
-                continue;
-            };
-            if address == 0 || !matches!(kind, b"t" | b"T" | b"w" | b"W") {
+        for line in lines(list) {
+            // `ffffffff81000100 t do_work` and, for modules, a tab and the module.
+            let Some((address, rest)) = hexadecimal(line) else { continue };
+            let [b' ', kind, b' ', rest @ ..] = rest else { continue };
+            let name = rest.split(|byte| matches!(byte, b' ' | b'\t')).next().unwrap_or_default();
+            if address == 0 || name.is_empty() || !matches!(kind, b't' | b'T' | b'w' | b'W') {
                 continue;
             }
             if name == b"_text" || (name == b"_stext" && text.is_none()) {
@@ -77,11 +70,35 @@ impl KernelSymbols {
     }
 
     /// The function at an address of the recording, where the kernel's image started at `recorded_text`.
-    pub fn find_symbol(&self, address: u64, recorded_text: Option<u64>) -> Option<(&str, u64)> {
+    pub fn find_symbol(&self, address: u64, recorded_text: Option<u64>) -> Option<String> {
         let moved = self.moved(recorded_text);
-        let found = self.symbols.find(address.wrapping_add(moved))?;
-        Some((found.name, found.start.wrapping_sub(moved)))
+        self.symbols.name(self.symbols.find(address.wrapping_add(moved))?)
     }
+}
+
+fn lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        if rest.is_empty() {
+            return None;
+        }
+        let end = memchr::memchr(b'\n', rest).unwrap_or(rest.len());
+        let (line, after) = rest.split_at(end);
+        rest = after.get(1..).unwrap_or_default();
+        Some(line)
+    })
+}
+
+/// A number in front of a line, and what follows it.
+fn hexadecimal(line: &[u8]) -> Option<(u64, &[u8])> {
+    let mut number = 0u64;
+    for (at, byte) in line.iter().enumerate() {
+        let Some(digit) = char::from(*byte).to_digit(16) else {
+            return (at > 0).then(|| (number, line.get(at..).unwrap_or_default()));
+        };
+        number = number.checked_mul(16)? | u64::from(digit);
+    }
+    None
 }
 
 /// The build id of the kernel that runs here.
@@ -123,10 +140,13 @@ mod tests {
     #[test]
     fn kernels_move_between_boots() {
         let kernel = KernelSymbols::parse(LIST).unwrap();
-        let name = |address, text| kernel.find_symbol(address, text).map(|found| found.0);
-        assert_eq!(name(0xffff_ffff_8100_0104, None), Some("do_work"));
-        assert_eq!(name(0xffff_ffff_9100_0104, Some(0xffff_ffff_9100_0000)), Some("do_work"));
-        assert_eq!(name(0xffff_ffff_8100_0000, None), Some("startup_64"));
+        let name = |address, text| kernel.find_symbol(address, text);
+        assert_eq!(name(0xffff_ffff_8100_0104, None), Some("do_work".to_owned()));
+        assert_eq!(
+            name(0xffff_ffff_9100_0104, Some(0xffff_ffff_9100_0000)),
+            Some("do_work".to_owned())
+        );
+        assert_eq!(name(0xffff_ffff_8100_0000, None), Some("startup_64".to_owned()));
         assert_eq!(name(0x1000, None), None);
     }
 

@@ -51,14 +51,14 @@ pub fn debug_file_of(build_id: &[u8]) -> Option<Elf> {
     });
     candidates.extend(cache.map(|folder| folder.join(&text).join("debuginfo")));
     candidates.iter().find_map(|path| {
-        let mut elf = Elf::open(path)?;
+        let elf = Elf::open(path)?;
         let found = elf.build_id();
         found.is_none_or(|found| same_build(&found, build_id)).then_some(elf)
     })
 }
 
 /// The separate debug file that belongs to `elf`: by build id, or by the name and checksum it states.
-pub fn debug_file_for(elf: &mut Elf) -> Option<Elf> {
+pub fn debug_file_for(elf: &Elf) -> Option<Elf> {
     let build_id = elf.build_id();
     if let Some(found) = build_id.as_deref().and_then(debug_file_of) {
         return Some(found);
@@ -76,7 +76,7 @@ pub fn debug_file_for(elf: &mut Elf) -> Option<Elf> {
         Path::new("/usr/lib/debug").join(below_root).join(name),
     ];
     candidates.iter().filter(|path| **path != elf.path).find_map(|path| {
-        let mut found = Elf::open(path)?;
+        let found = Elf::open(path)?;
         let fits = match (found.build_id(), &build_id) {
             (Some(found), Some(wanted)) => same_build(&found, wanted),
             _ => checksum_of(path)? == checksum,

@@ -1,11 +1,16 @@
 //! Symbol tables: which function an address belongs to.
 //!
+//! A compiler or a browser has hundreds of thousands of symbols whose names are tens of megabytes, of which a profile
+//! asks for a few thousand. So a table is rows of numbers; names stay in the file until an address needs them.
 //! Where several symbols share an address the choice follows `perf`, so that both tools name a function alike.
 
+use std::borrow::Cow;
+use std::cmp::Reverse;
 use std::ops::Range;
+use std::sync::Arc;
 
 use super::bytes::{Bytes, until_zero};
-use super::elf::Elf;
+use super::elf::{Elf, Section, Source};
 
 const STT_NOTYPE: u8 = 0;
 const STT_FUNC: u8 = 2;
@@ -13,52 +18,68 @@ const STT_GNU_IFUNC: u8 = 10;
 const SHN_UNDEF: u16 = 0;
 const SHN_LORESERVE: u16 = 0xff00;
 const SHF_EXECINSTR: u64 = 4;
+const EM_ARM: u16 = 40;
 const EM_X86_64: u16 = 62;
 const EM_AARCH64: u16 = 183;
+
+/// Tables of names up to this size are loaded whole: the many small libraries of a process need no open file each.
+const SMALL: u64 = 256 << 10;
+
+/// The longest name that is read.
+const LONGEST: usize = 1 << 20;
 
 /// Functions by address.
 #[derive(Debug, Default)]
 pub struct SymbolTable {
     rows: Vec<Row>,
-    /// The file's own table of strings, not copied, and behind it what we add.
-    names: Vec<u8>,
+    /// The file's own table of names.
+    names: Names,
+    /// Names that we add, each with a zero behind it.
+    added: Vec<u8>,
+}
+
+#[derive(Debug, Default)]
+enum Names {
+    #[default]
+    None,
+    Loaded(Vec<u8>),
+    InFile(Arc<Source>, Range<u64>),
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Row {
     start: u64,
     end: u64,
+    /// Where the name starts in the names of the file, or in those we add.
     name: u32,
-    length: u32,
-    rank: Rank,
+    added: bool,
+    standing: Standing,
 }
 
-/// Greater is better.
+/// What is known of a symbol's rank without its name. Greater is better.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
-struct Rank {
+struct Standing {
     sized: bool,
     strong: bool,
     global: bool,
-    /// Fewer underscores at the front are better.
-    underscores: std::cmp::Reverse<u8>,
-    length: u32,
 }
 
 /// A symbol that holds an address.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct SymbolAt<'a> {
-    pub name: &'a str,
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct SymbolAt {
+    /// Its place in the table; the same for all addresses of a function.
+    row: u32,
     pub start: u64,
 }
 
 impl SymbolTable {
     /// The functions of `.symtab`, or of `.dynsym` where there is none, and the stubs that call into other objects.
-    pub fn of_elf(elf: &mut Elf) -> Self {
+    pub fn of_elf(elf: &Elf) -> Self {
         let mut table = Self::default();
-        if table.add_section(elf, b".symtab").is_some() {
-            table.add_stubs(elf, None);
-        } else if let Some(symbols) = table.add_section(elf, b".dynsym") {
-            table.add_stubs(elf, Some(symbols));
+        if table.add_section(elf, b".symtab").is_some()
+            || table.add_section(elf, b".dynsym").is_some()
+        {
+            table.add_stubs(elf);
         }
         table.finish();
         table
@@ -71,76 +92,114 @@ impl SymbolTable {
 
     /// Adds a symbol; one without size ends where the next begins.
     pub fn add(&mut self, start: u64, size: u64, name: &[u8]) {
-        self.push(start, size, name, Rank { strong: true, global: true, ..Rank::default() });
+        self.push_named(start, size, name, Standing { strong: true, global: true, sized: false });
     }
 
-    fn push(&mut self, start: u64, size: u64, name: &[u8], rank: Rank) {
-        let at = self.names.len();
-        self.names.extend_from_slice(name);
-        self.push_at(start, size, at..at + name.len(), rank);
+    fn push_named(&mut self, start: u64, size: u64, name: &[u8], standing: Standing) {
+        let Ok(at) = u32::try_from(self.added.len()) else { return };
+        self.added.extend_from_slice(name);
+        self.added.push(0);
+        self.push(start, size, (at, true), standing);
     }
 
-    /// Adds a symbol whose name stands in `names` already.
-    fn push_at(&mut self, start: u64, size: u64, name: Range<usize>, rank: Rank) {
-        let Ok(at) = u32::try_from(name.start) else { return };
-        let Some(text) = self.names.get(name) else { return };
-        let length = text.len().min(1 << 20) as u32;
-        let underscores = text.iter().take_while(|byte| **byte == b'_').count().min(255) as u8;
-        let underscores = std::cmp::Reverse(underscores);
-        let rank = Rank { sized: size > 0, underscores, length, ..rank };
-        self.rows.push(Row { start, end: start.saturating_add(size), name: at, length, rank });
+    fn push(&mut self, start: u64, size: u64, (name, added): (u32, bool), standing: Standing) {
+        let standing = Standing { sized: size > 0, ..standing };
+        self.rows.push(Row { start, end: start.saturating_add(size), name, added, standing });
     }
 
-    /// Puts the rows into order. Of several symbols at one address the best stays.
+    /// Puts the rows into order.
     pub fn finish(&mut self) {
-        self.rows.sort_by(|a, b| {
-            (a.start, b.rank, a.name).partial_cmp(&(b.start, a.rank, b.name)).expect("total order")
-        });
-        self.rows.dedup_by_key(|row| row.start);
-        for row in 0..self.rows.len() {
-            let next = self.rows.get(row + 1).map(|next| next.start);
-            if let Some(row) = self.rows.get_mut(row)
-                && row.end == row.start
-            {
+        // Of one address the best come first, so far as their names do not decide.
+        let order = |a: &Row, b: &Row| {
+            let tie = |row: &Row| (Reverse(row.standing), row.added, row.name);
+            a.start.cmp(&b.start).then_with(|| tie(a).cmp(&tie(b)))
+        };
+        if !self.rows.is_sorted_by(|a, b| order(a, b).is_le()) {
+            self.rows.sort_unstable_by(order);
+        }
+        // Those without size end where the next begins.
+        let mut behind = None;
+        for at in (0..self.rows.len()).rev() {
+            let next = self.rows.get(at + 1).map(|next| next.start);
+            let Some(row) = self.rows.get_mut(at) else { continue };
+            if next != Some(row.start) {
+                behind = next;
+            }
+            if row.end == row.start {
                 // The last one has the rest of its page, as in `perf`.
-                row.end = next.unwrap_or((row.start | 0xfff).saturating_add(1));
+                row.end = behind.unwrap_or((row.start | 0xfff).saturating_add(1));
             }
         }
     }
 
     /// The symbol that holds `address`.
-    pub fn find(&self, address: u64) -> Option<SymbolAt<'_>> {
-        let after = self.rows.partition_point(|row| row.start <= address);
+    pub fn find(&self, address: u64) -> Option<SymbolAt> {
+        let mut after = self.rows.partition_point(|row| row.start <= address);
         // A short symbol may lie within a longer one that goes on behind it.
-        let near = self.rows.get(after.saturating_sub(8)..after)?;
-        let row = near.iter().rev().find(|row| address < row.end)?;
-        let range = row.name as usize..row.name as usize + row.length as usize;
-        let name = str::from_utf8(self.names.get(range)?).ok()?;
-        Some(SymbolAt { name, start: row.start })
+        for _ in 0..8 {
+            let start = self.rows.get(after.checked_sub(1)?)?.start;
+            let first = self.rows.get(..after)?.partition_point(|row| row.start < start);
+            let best = self.best(first)?;
+            if address < self.rows.get(best)?.end {
+                return Some(SymbolAt { row: u32::try_from(best).ok()?, start });
+            }
+            after = first;
+        }
+        None
+    }
+
+    /// The best of the symbols that start where the one in row `first` does.
+    fn best(&self, first: usize) -> Option<usize> {
+        let one = self.rows.get(first)?;
+        let equal = |row: &&Row| row.start == one.start && row.standing == one.standing;
+        let twins = self.rows.get(first..)?.iter().take_while(equal).count();
+        if twins == 1 {
+            return Some(first);
+        }
+        // Fewer underscores at the front are better, then longer names, then those that come first.
+        let rank = |at: usize| {
+            let name = self.name_at(at).unwrap_or_default();
+            let underscores = name.iter().take_while(|byte| **byte == b'_').count().min(255);
+            (Reverse(underscores), name.len(), Reverse(at))
+        };
+        (first..first + twins).max_by_key(|at| rank(*at))
+    }
+
+    /// The name of a symbol.
+    pub fn name(&self, symbol: SymbolAt) -> Option<String> {
+        String::from_utf8(self.name_at(symbol.row as usize)?.into_owned()).ok()
+    }
+
+    fn name_at(&self, row: usize) -> Option<Cow<'_, [u8]>> {
+        let row = self.rows.get(row)?;
+        if row.added {
+            return self.added.get(row.name as usize..).map(until_zero).map(Cow::from);
+        }
+        self.names.get(row.name)
     }
 
     /// The address of a symbol.
     pub fn address_of(&self, name: &str) -> Option<u64> {
-        let text = |row: &Row| self.names.get(row.name as usize..(row.name + row.length) as usize);
-        self.rows.iter().find(|row| text(row) == Some(name.as_bytes())).map(|row| row.start)
+        let found = (0..self.rows.len())
+            .find(|row| self.name_at(*row).is_some_and(|text| *text == *name.as_bytes()));
+        self.rows.get(found?).map(|row| row.start)
     }
 
-    /// Adds the functions of a section; its bytes come back, none when there are no functions in it.
-    fn add_section(&mut self, elf: &mut Elf, name: &[u8]) -> Option<Vec<u8>> {
-        let section = elf.section(name)?.clone();
-        let strings = elf.sections.get(section.link as usize)?.clone();
-        let symbols = elf.bytes_of(&section)?;
-        self.names = elf.bytes_of(&strings)?;
+    /// Adds the functions of a section; none when there are no functions in it.
+    fn add_section(&mut self, elf: &Elf, name: &[u8]) -> Option<()> {
+        let section = elf.section(name)?;
+        let symbols = elf.bytes_of(section)?;
+        self.names = Names::of_section(elf, elf.sections.get(section.link as usize)?)?;
         self.rows.clear();
         for row in symbols.chunks_exact(if elf.wide { 24 } else { 16 }) {
             self.add_row(elf, row);
         }
-        (!self.rows.is_empty()).then_some(symbols)
+        (!self.rows.is_empty()).then_some(())
     }
 
     fn add_row(&mut self, elf: &Elf, row: &[u8]) -> Option<()> {
         let mut fields = Bytes::new(row, elf.order);
-        let at = fields.u32()? as usize;
+        let at = fields.u32()?;
         let (info, other, place, value, size);
         if elf.wide {
             (info, other, place) = (fields.u8()?, fields.u8()?, fields.u16()?);
@@ -154,29 +213,38 @@ impl SymbolTable {
         if place == SHN_UNDEF || place >= SHN_LORESERVE || at == 0 {
             return None;
         }
-        let section = elf.sections.get(place as usize)?;
-        // Labels count where they are code and meant to be seen: assembler routines often are no more than that.
-        let label =
-            kind == STT_NOTYPE && section.flags & SHF_EXECINSTR != 0 && !matches!(other & 3, 1 | 2);
-        if !(label || matches!(kind, STT_FUNC | STT_GNU_IFUNC)) {
-            return None;
+        if !matches!(kind, STT_FUNC | STT_GNU_IFUNC) {
+            // Labels count where they are code and meant to be seen: assembler routines often are no more than that.
+            let section = elf.sections.get(place as usize)?;
+            let label = kind == STT_NOTYPE
+                && section.flags & SHF_EXECINSTR != 0
+                && !matches!(other & 3, 1 | 2);
+            if !label || self.is_mark(elf, at) {
+                return None;
+            }
         }
-        let name = until_zero(self.names.get(at..)?);
-        // Marks between code and data of ARM assemblers, no functions.
-        if name.is_empty()
-            || matches!(name, [b'$', b'a' | b'd' | b't' | b'x', rest @ ..] if rest.first().is_none_or(|c| *c == b'.'))
-        {
-            return None;
-        }
-        let rank = Rank { strong: binding != 2, global: binding == 1, ..Rank::default() };
-        let name = at..at + name.len();
-        self.push_at(value, size, name, rank);
+        let standing = Standing { strong: binding != 2, global: binding == 1, sized: false };
+        self.push(value, size, (at, false), standing);
         Some(())
     }
 
+    /// True for the marks between code and data of ARM assemblers, which are no functions, and for labels without name.
+    fn is_mark(&self, elf: &Elf, name: u32) -> bool {
+        if !matches!(elf.machine, EM_ARM | EM_AARCH64) {
+            return false;
+        }
+        let name = self.names.get(name).unwrap_or_default();
+        match *name {
+            [] => true,
+            [b'$', b'a' | b'd' | b't' | b'x', ref rest @ ..] => {
+                rest.first().is_none_or(|byte| *byte == b'.')
+            }
+            _ => false,
+        }
+    }
+
     /// Names the stubs of the procedure linkage table, `name@plt`: they have no symbols of their own.
-    /// `dynamic` is the table of dynamic symbols where its strings are in `names`.
-    fn add_stubs(&mut self, elf: &mut Elf, dynamic: Option<Vec<u8>>) -> Option<()> {
+    fn add_stubs(&mut self, elf: &Elf) -> Option<()> {
         let (header, size) = match elf.machine {
             EM_X86_64 => (16, 16),
             EM_AARCH64 => (32, 16),
@@ -188,13 +256,9 @@ impl SymbolTable {
             None => (elf.section(b".plt")?.address, header),
         };
         let relocations = elf.section_bytes(b".rela.plt")?;
-        let (symbols, strings) = if let Some(symbols) = dynamic {
-            (symbols, None)
-        } else {
-            let symbols = elf.section(b".dynsym")?.clone();
-            let strings = elf.sections.get(symbols.link as usize)?.clone();
-            (elf.bytes_of(&symbols)?, Some(elf.bytes_of(&strings)?))
-        };
+        let symbols = elf.section(b".dynsym")?;
+        let strings = elf.bytes_of(elf.sections.get(symbols.link as usize)?)?;
+        let symbols = elf.bytes_of(symbols)?;
         for (row, relocation) in relocations.chunks_exact(24).enumerate() {
             let mut fields = Bytes::new(relocation, elf.order);
             fields.u64()?;
@@ -202,14 +266,56 @@ impl SymbolTable {
             let start = plt.checked_add(header)?.checked_add(size * row as u64)?;
             let place = symbols.get(symbol.checked_mul(24)?..)?;
             let name = Bytes::new(place, elf.order).u32()? as usize;
-            let strings = strings.as_ref().unwrap_or(&self.names);
             let mut name = until_zero(strings.get(name..)?).to_vec();
             if symbol != 0 && !name.is_empty() {
                 name.extend_from_slice(b"@plt");
-                self.push(start, size, &name, Rank::default());
+                self.push_named(start, size, &name, Standing::default());
             }
         }
         Some(())
+    }
+}
+
+impl Names {
+    fn of_section(elf: &Elf, section: &Section) -> Option<Self> {
+        // The marks of ARM assemblers are told by their names.
+        let look_at_all = matches!(elf.machine, EM_ARM | EM_AARCH64);
+        if section.size > SMALL
+            && !look_at_all
+            && let Some((source, place)) = elf.plain_place(section)
+        {
+            return Some(Self::InFile(source, place));
+        }
+        elf.bytes_of(section).map(Self::Loaded)
+    }
+
+    /// The name at this place of the table.
+    fn get(&self, at: u32) -> Option<Cow<'_, [u8]>> {
+        match self {
+            Self::None => None,
+            Self::Loaded(bytes) => {
+                let name = until_zero(bytes.get(at as usize..)?);
+                name.get(..name.len().min(LONGEST)).map(Cow::from)
+            }
+            Self::InFile(source, place) => {
+                let start = place.start.checked_add(at.into())?;
+                let left = usize::try_from(place.end.checked_sub(start)?).ok()?.min(LONGEST);
+                let mut name = Vec::new();
+                let mut wanted = 256;
+                loop {
+                    name.resize(left.min(wanted), 0);
+                    source.read(start, &mut name)?;
+                    if let Some(end) = memchr::memchr(0, &name) {
+                        name.truncate(end);
+                        return Some(name.into());
+                    }
+                    if wanted >= left {
+                        return Some(name.into());
+                    }
+                    wanted *= 8;
+                }
+            }
+        }
     }
 }
 
@@ -225,12 +331,12 @@ mod tests {
         table.add(0x140, 8, b"__twin");
         table.add(0x140, 8, b"twin");
         table.finish();
-        let name = |address| table.find(address).map(|symbol| symbol.name);
+        let name = |address| table.find(address).and_then(|symbol| table.name(symbol));
         assert_eq!(name(0xff), None);
-        assert_eq!(name(0x10f), Some("sized"));
+        assert_eq!(name(0x10f), Some("sized".to_owned()));
         assert_eq!(name(0x110), None);
-        assert_eq!(name(0x13f), Some("open"));
-        assert_eq!(name(0x141), Some("twin"));
+        assert_eq!(name(0x13f), Some("open".to_owned()));
+        assert_eq!(name(0x141), Some("twin".to_owned()));
         assert_eq!(name(0x148), None);
         assert_eq!(table.address_of("open"), Some(0x120));
     }

@@ -1,16 +1,19 @@
 //! From addresses to frames: which function of the mapped file, which inlined ones, which lines.
 //!
-//! Each distinct address of a file is looked up once, whatever process it is mapped in; after that a frame of a sample
-//! costs one look into a hash table.
+//! Each distinct address of a file is asked for once, whatever process it is mapped in.
 
 use std::num::NonZeroU64;
+use std::rc::Rc;
 
 use hashbrown::HashMap;
 use perfblame_cct::{Frame, FrameId, Function, Layer, ProfileBuilder, StringId, position};
 
-use super::modules::{JIT, Kind, Modules, Origin, Place, base_name};
-use super::process::{Mapping, Process};
-use crate::native::{Binary, JitCode, KernelSymbols, demangle, signature};
+use super::modules::{JIT, Kind, Place, base_name, is_jitted_object, module_name};
+use super::process::ModuleId;
+use super::told::{Asked, KernelTold, ModuleTold, Sought};
+use crate::native::{
+    BinaryNames, JitCode, JitDump, KernelSymbols, SymbolAt, demangle_with_signature, layer_of,
+};
 
 /// The frames of one address, innermost first, as a stretch of one long list.
 #[derive(Clone, Copy, Debug)]
@@ -47,121 +50,136 @@ impl Address {
 }
 
 /// Everything that turns addresses into frames.
+#[derive(Default)]
 pub struct FrameTable {
     list: Vec<FrameId>,
-    pub modules: Modules,
-    /// Frames by the keys of their places.
-    seen: HashMap<u64, FrameRange>,
+    modules: Vec<Option<Module>>,
+    /// Code made at run time, by process.
+    jit: HashMap<u32, JitState>,
     /// Looked for when the first kernel address comes.
     kernel: Option<KernelSymbols>,
     kernel_looked_for: bool,
-    /// Where the kernel's image started when it was recorded.
-    kernel_text: Option<u64>,
+    pub kernel_told: KernelTold,
     /// Programs loaded into the kernel, as records announce them.
     pub kernel_jit: JitCode,
     unknown: Option<FrameRange>,
-    /// Name and signature of each mangled symbol seen.
-    names: HashMap<Box<str>, (StringId, Option<StringId>)>,
+    names: Memo,
+}
+
+/// A mapped file, as it is shown.
+struct Module {
+    path: String,
+    kind: Kind,
+    component: StringId,
+    layer: Layer,
+    names: Option<Rc<BinaryNames>>,
+}
+
+/// What is known of code made at run time.
+#[derive(Default)]
+struct JitState {
+    code: JitCode,
+    dumps: Vec<JitDump>,
+    map_looked_for: bool,
+}
+
+/// Name and signature of a function.
+type Named = (StringId, Option<StringId>);
+
+/// The names that have been seen: undoing the mangling costs more than all else about an address.
+#[derive(Default)]
+struct Memo {
+    by_symbol: HashMap<(ModuleId, SymbolAt), Option<Named>>,
+    by_text: HashMap<Box<str>, Named>,
 }
 
 impl FrameTable {
-    /// Nothing looked up yet.
-    pub fn new(origin: Origin) -> Self {
-        Self {
-            list: Vec::new(),
-            modules: Modules::new(origin),
-            seen: HashMap::new(),
-            kernel: None,
-            kernel_looked_for: false,
-            kernel_text: None,
-            kernel_jit: JitCode::default(),
-            unknown: None,
-            names: HashMap::new(),
-        }
-    }
-
-    /// Remembers where the kernel's image was.
-    pub fn set_kernel_text(&mut self, start: u64) {
-        self.kernel_text.get_or_insert(start);
-    }
-
     /// The frames of a range.
     pub fn frames(&self, range: FrameRange) -> &[FrameId] {
         self.list.get(range.start as usize..range.end as usize).unwrap_or_default()
     }
 
-    /// The frames at an address of a process.
-    pub fn find(
-        &mut self,
-        builder: &mut ProfileBuilder,
-        process: &mut Process,
-        address: Address,
-        time: u64,
-    ) -> FrameRange {
-        let place = self.modules.place(builder, process, address);
-        self.find_place(builder, process, place, address, time)
-    }
-
-    /// The frames at an address whose place in a file is known already.
-    pub fn find_place(
-        &mut self,
-        builder: &mut ProfileBuilder,
-        process: &mut Process,
-        place: Option<Place>,
-        address: Address,
-        time: u64,
-    ) -> FrameRange {
-        let key = place.and_then(Place::key);
-        if let Some(known) = key.and_then(|key| self.seen.get(&key)) {
-            return *known;
+    /// Takes a mapped file, and loads the names of its functions.
+    pub fn add_module(&mut self, builder: &mut ProfileBuilder, id: ModuleId, told: ModuleTold) {
+        let ModuleTold { path, kind, binary } = told;
+        match &binary {
+            Sought::Missing => builder.warn("missing-binaries", || {
+                format!(
+                    "binaries are not on this machine, first: {path}; their functions are named by their \
+                     offset"
+                )
+            }),
+            Sought::Changed => builder.warn("changed-binaries", || {
+                format!(
+                    "binaries are not, or may not be, those that were recorded, first: {path}; their \
+                     functions are named by their offset"
+                )
+            }),
+            _ => {}
         }
-        if let Some(known) = process.seen.get(&address.lookup) {
-            return *known;
-        }
-        if let Some(place) = place
-            && let Some(found) = self.find_in_binary(builder, place)
-        {
-            if let Some(key) = key {
-                self.seen.insert(key, found);
-            }
-            return found;
-        }
-        let found = match (self.find_jit(builder, process, address, time), place) {
-            (Some(found), _) => found,
-            (None, Some(place)) => self.nameless(builder, place),
-            (None, None) => self.unknown(builder),
+        let shown = match kind {
+            Kind::Kernel => "[kernel.kallsyms]".to_owned(),
+            Kind::KernelModule => module_name(&path),
+            Kind::Anonymous => "//anon".to_owned(),
+            Kind::Vdso => "[vdso]".to_owned(),
+            Kind::File if is_jitted_object(&path) => JIT.to_owned(),
+            Kind::File => path.clone(),
         };
-        // A log tells at which times an address meant what; without one it means one thing.
-        if process.jit.dumps.is_empty() {
-            process.seen.insert(address.lookup, found);
+        let in_kernel = matches!(kind, Kind::Kernel | Kind::KernelModule);
+        let layer = if in_kernel { Layer::Kernel } else { layer_of(&shown) };
+        let component = builder.string(&shown);
+        let names = binary.found().map(|binary| Rc::new(BinaryNames::of_binary(binary.clone())));
+        let at = id.0 as usize;
+        if self.modules.len() <= at {
+            self.modules.resize_with(at + 1, || None);
         }
-        found
+        if let Some(row) = self.modules.get_mut(at) {
+            *row = Some(Module { path, kind, component, layer, names });
+        }
     }
 
-    /// The frames at an address of the kernel.
-    pub fn find_in_kernel(
-        &mut self,
-        builder: &mut ProfileBuilder,
-        kernel: &mut Process,
-        address: Address,
-    ) -> FrameRange {
-        if let Some(known) = kernel.seen.get(&address.lookup) {
-            return *known;
+    /// A process runs another program.
+    pub fn forget_jit(&mut self, pid: u32) {
+        self.jit.remove(&pid);
+    }
+
+    /// Takes a log of code made at run time.
+    pub fn add_jit_dump(&mut self, pid: u32, dump: JitDump) {
+        self.jit.entry(pid).or_default().dumps.push(dump);
+    }
+
+    /// The frame of what no mapping holds, if it has come up.
+    pub fn unknown_frame(&self) -> Option<FrameId> {
+        self.frames(self.unknown?).first().copied()
+    }
+
+    /// The frames at an address.
+    pub fn find(&mut self, builder: &mut ProfileBuilder, asked: Asked) -> FrameRange {
+        match asked {
+            Asked::Unknown => self.unknown(builder),
+            Asked::InBinary(place) => self.find_in_binary(builder, place),
+            Asked::InKernel { module, start, address } => {
+                self.find_kernel_symbol(builder, module, start, address)
+            }
+            Asked::Elsewhere { pid, place, address, time } => {
+                match (self.find_jit(builder, pid, address, time), place) {
+                    (Some(found), _) => found,
+                    (None, Some(place)) => self.nameless(builder, place),
+                    (None, None) => self.unknown(builder),
+                }
+            }
         }
-        let mapping = kernel.find(address.lookup).unwrap_or_else(|| {
-            let module = self.modules.module(builder, b"[kernel.kallsyms]", None, true);
-            let start = self.kernel_text.unwrap_or(0);
-            Mapping::new(start, u64::MAX, start, module)
-        });
-        let found = self.find_kernel_symbol(builder, mapping, address);
-        kernel.seen.insert(address.lookup, found);
-        found
+    }
+
+    fn module(&self, id: ModuleId) -> Option<&Module> {
+        self.modules.get(id.0 as usize)?.as_ref()
     }
 
     fn find_kernel_symbol(
         &mut self,
         builder: &mut ProfileBuilder,
-        mapping: Mapping,
+        module: ModuleId,
+        start: u64,
         address: Address,
     ) -> FrameRange {
         if let Some(program) = self.kernel_jit.find(address.lookup) {
@@ -170,22 +188,22 @@ impl FrameTable {
             let function = Function::named(name).in_component(component).in_layer(Layer::Kernel);
             return self.single(builder, function, address.exact);
         }
-        let Some(module) = self.modules.get(mapping.module) else {
+        let Some(row) = self.module(module) else {
             return self.unknown(builder);
         };
-        let (component, image) = (module.component, module.kind == Kind::Kernel);
-        if image && let Some(found) = self.find_in_image(builder, mapping, address) {
+        let (component, image) = (row.component, row.kind == Kind::Kernel);
+        if image && let Some(found) = self.find_in_image(builder, module, address) {
             return found;
         }
         self.look_for_kernel(builder);
         // The addresses of modules are those of one boot only.
-        let text = self.kernel_text;
+        let text = self.kernel_told.text;
         let symbols = self.kernel.as_ref().filter(|list| image || list.moved(text) == 0);
         let symbol = symbols.and_then(|list| list.find_symbol(address.lookup, text));
-        let name = if let Some((name, _)) = symbol {
-            builder.string(name)
+        let name = if let Some(name) = symbol {
+            builder.string(&name)
         } else {
-            let start = if image { text.unwrap_or(mapping.start) } else { mapping.start };
+            let start = if image { text.unwrap_or(start) } else { start };
             let offset = address.exact.wrapping_sub(start);
             let shown = builder.symbols.text(component).trim_matches(['[', ']']);
             let name = format!("[{shown}+{offset:#x}]");
@@ -200,7 +218,8 @@ impl FrameTable {
             return;
         }
         self.kernel_looked_for = true;
-        self.kernel = KernelSymbols::find(self.modules.kernel_build_id(), self.modules.release());
+        let KernelTold { build_id, release, .. } = &self.kernel_told;
+        self.kernel = KernelSymbols::find(build_id.as_deref(), release.as_deref());
         if self.kernel.is_none() {
             builder.warn("no-kernel-symbols", || {
                 "the symbols of the recorded kernel are not on this machine; its functions are named \
@@ -214,45 +233,40 @@ impl FrameTable {
     fn find_in_image(
         &mut self,
         builder: &mut ProfileBuilder,
-        mapping: Mapping,
+        module: ModuleId,
         address: Address,
     ) -> Option<FrameRange> {
-        let text = self.kernel_text?;
-        let binary = self.modules.binary(builder, mapping.module)?;
-        let linked = binary.address_of("_text").or_else(|| binary.address_of("_stext"))?;
+        let text = self.kernel_told.text?;
+        let names = self.module(module)?.names.clone()?;
+        let linked = names.address_of("_text").or_else(|| names.address_of("_stext"))?;
         let address = address.moved_by(linked.wrapping_sub(text));
-        binary.symbol(address.lookup)?;
-        Some(self.of_binary(builder, &binary, Place { module: mapping.module, address }))
-    }
-
-    fn find_in_binary(&mut self, builder: &mut ProfileBuilder, place: Place) -> Option<FrameRange> {
-        let binary = self.modules.binary(builder, place.module)?;
-        Some(self.of_binary(builder, &binary, place))
+        names.symbol(address.lookup)?;
+        Some(self.find_in_binary(builder, Place { module, address }))
     }
 
     /// The frames at an address of a binary: the function and those inlined into it.
-    fn of_binary(
-        &mut self,
-        builder: &mut ProfileBuilder,
-        binary: &Binary,
-        place: Place,
-    ) -> FrameRange {
-        let Some(module) = self.modules.get(place.module) else { return self.unknown(builder) };
+    fn find_in_binary(&mut self, builder: &mut ProfileBuilder, place: Place) -> FrameRange {
+        let module = self.modules.get(place.module.0 as usize).and_then(Option::as_ref);
+        let Some((module, binary)) = module.and_then(|row| Some((row, row.names.as_ref()?))) else {
+            return self.unknown(builder);
+        };
+        let id = place.module;
         let place = place.address;
         let (component, layer) = (module.component, module.layer);
-        let symbol = binary.symbol(place.lookup).map(|symbol| symbol.name);
+        let symbol = binary.symbol(place.lookup);
+        let symbol = symbol.and_then(|symbol| self.names.symbol(builder, id, binary, symbol));
         let sources = binary.source_frames(place.lookup);
         let start = self.list.len() as u32;
         let outermost = sources.len().saturating_sub(1);
         for (row, source) in sources.iter().enumerate() {
             let inlined = row < outermost;
-            let symbol = symbol.filter(|_| !inlined);
-            let mangled = symbol.unwrap_or(&source.name);
-            let (name, signature) = if mangled.is_empty() {
+            let (name, signature) = if let Some(symbol) = symbol.filter(|_| !inlined) {
+                symbol
+            } else if source.name.is_empty() {
                 let name = nameless_function(&module.path, binary, place);
                 (builder.string(&name), None)
             } else {
-                demangled(&mut self.names, builder, mangled)
+                self.names.text(builder, &source.name)
             };
             let function = Function {
                 name,
@@ -274,12 +288,10 @@ impl FrameTable {
             self.list.push(builder.frame(frame));
         }
         if sources.is_empty() {
-            let (name, signature) = if let Some(symbol) = symbol {
-                demangled(&mut self.names, builder, symbol)
-            } else {
+            let (name, signature) = symbol.unwrap_or_else(|| {
                 let name = nameless_function(&module.path, binary, place);
                 (builder.string(&name), None)
-            };
+            });
             let function = Function {
                 signature,
                 ..Function::named(name).in_component(component).in_layer(layer)
@@ -292,14 +304,14 @@ impl FrameTable {
     fn find_jit(
         &mut self,
         builder: &mut ProfileBuilder,
-        process: &mut Process,
+        pid: u32,
         address: Address,
         time: u64,
     ) -> Option<FrameRange> {
-        let jit = &mut process.jit;
+        let jit = self.jit.entry(pid).or_default();
         if !jit.map_looked_for {
             jit.map_looked_for = true;
-            let path = format!("/tmp/perf-{}.map", process.pid);
+            let path = format!("/tmp/perf-{pid}.map");
             if let Ok(text) = std::fs::read(&path) {
                 let (code, damaged) = JitCode::parse_map(&text);
                 if damaged > 0 {
@@ -331,7 +343,7 @@ impl FrameTable {
 
     /// A function of which only the place is known.
     fn nameless(&mut self, builder: &mut ProfileBuilder, place: Place) -> FrameRange {
-        let Some(module) = self.modules.get(place.module) else {
+        let Some(module) = self.module(place.module) else {
             return self.unknown(builder);
         };
         if module.kind == Kind::Anonymous {
@@ -349,7 +361,7 @@ impl FrameTable {
     }
 
     /// What no mapping holds.
-    pub fn unknown(&mut self, builder: &mut ProfileBuilder) -> FrameRange {
+    fn unknown(&mut self, builder: &mut ProfileBuilder) -> FrameRange {
         if let Some(unknown) = self.unknown {
             return unknown;
         }
@@ -378,23 +390,36 @@ impl FrameTable {
     }
 }
 
-/// Name and signature of a symbol; undoing the mangling costs more than all else about an address.
-fn demangled(
-    names: &mut HashMap<Box<str>, (StringId, Option<StringId>)>,
-    builder: &mut ProfileBuilder,
-    symbol: &str,
-) -> (StringId, Option<StringId>) {
-    if let Some(known) = names.get(symbol) {
-        return *known;
+impl Memo {
+    fn symbol(
+        &mut self,
+        builder: &mut ProfileBuilder,
+        module: ModuleId,
+        names: &BinaryNames,
+        symbol: SymbolAt,
+    ) -> Option<Named> {
+        if let Some(known) = self.by_symbol.get(&(module, symbol)) {
+            return *known;
+        }
+        let name = names.name(symbol).filter(|name| !name.is_empty());
+        let named = name.map(|name| self.text(builder, &name));
+        self.by_symbol.insert((module, symbol), named);
+        named
     }
-    let name = builder.string(&demangle(symbol));
-    let signature = signature(symbol).map(|text| builder.string(&text));
-    names.insert(symbol.into(), (name, signature));
-    (name, signature)
+
+    fn text(&mut self, builder: &mut ProfileBuilder, symbol: &str) -> Named {
+        if let Some(known) = self.by_text.get(symbol) {
+            return *known;
+        }
+        let (name, signature) = demangle_with_signature(symbol);
+        let named = (builder.string(&name), signature.map(|text| builder.string(&text)));
+        self.by_text.insert(symbol.into(), named);
+        named
+    }
 }
 
 /// Names a function by its object and where it starts, or by the address where not even that is known.
-fn nameless_function(path: &str, binary: &Binary, place: Address) -> String {
+fn nameless_function(path: &str, binary: &BinaryNames, place: Address) -> String {
     let start = binary.function_start(place.lookup).unwrap_or(place.exact);
     format!("[{}+{start:#x}]", base_name(path))
 }

@@ -3,17 +3,17 @@
 //! Places are counted in the file's own addresses, so that all processes that map a file share what is known of it.
 
 use std::path::{Path, PathBuf};
-use std::rc::Rc;
+use std::sync::Arc;
 use std::time::SystemTime;
 
 use hashbrown::HashMap;
-use perfblame_cct::{Layer, ProfileBuilder, StringId};
 
 use super::frames::Address;
 use super::process::{ModuleId, Process};
+use super::told::{ModuleTold, Outbox, Sought, Told};
 use crate::native::{
-    Binary, Elf, debug_file_of, in_perf_cache, layer_of, running_build_id, running_release,
-    running_vdso, same_build,
+    Binary, Elf, debug_file_of, in_perf_cache, running_build_id, running_release, running_vdso,
+    same_build,
 };
 
 /// Component of code made at run time: the files that list it have the process id in their names.
@@ -31,34 +31,11 @@ pub enum Kind {
 }
 
 /// One mapped file.
-pub struct Module {
-    pub path: String,
-    pub kind: Kind,
-    pub component: StringId,
-    pub layer: Layer,
-    pub build_id: Option<Vec<u8>>,
+struct Module {
+    path: String,
+    kind: Kind,
+    build_id: Option<Vec<u8>>,
     binary: Sought,
-}
-
-/// A binary that is looked for on first use.
-#[derive(Clone, Default)]
-enum Sought {
-    #[default]
-    NotYet,
-    Missing,
-    Found(Rc<Binary>),
-}
-
-impl Sought {
-    fn found(&self) -> Option<Rc<Binary>> {
-        if let Self::Found(binary) = self { Some(binary.clone()) } else { None }
-    }
-}
-
-impl From<Option<Binary>> for Sought {
-    fn from(binary: Option<Binary>) -> Self {
-        binary.map_or(Self::Missing, |binary| Self::Found(Rc::new(binary)))
-    }
 }
 
 /// An address of a file: as it is linked, or an offset in the file where the binary is not here.
@@ -119,39 +96,17 @@ impl Modules {
         self.origin.release.as_deref()
     }
 
-    /// A module by its id.
-    pub fn get(&self, id: ModuleId) -> Option<&Module> {
-        self.rows.get(id.0 as usize)
-    }
-
     /// Finds or adds a mapped file.
-    pub fn module(
-        &mut self,
-        builder: &mut ProfileBuilder,
-        name: &[u8],
-        build_id: Option<&[u8]>,
-        in_kernel: bool,
-    ) -> ModuleId {
+    pub fn module(&mut self, name: &[u8], build_id: Option<&[u8]>, in_kernel: bool) -> ModuleId {
         let key = (name.to_vec(), build_id.map(<[u8]>::to_vec));
         if let Some(known) = self.index.get(&key) {
             return *known;
         }
         let path = String::from_utf8_lossy(name).into_owned();
         let kind = kind_of(&path, in_kernel);
-        let shown = match kind {
-            Kind::Kernel => "[kernel.kallsyms]".to_owned(),
-            Kind::KernelModule => module_name(&path),
-            Kind::Anonymous => "//anon".to_owned(),
-            Kind::Vdso => "[vdso]".to_owned(),
-            Kind::File if is_jitted_object(&path) => JIT.to_owned(),
-            Kind::File => path.clone(),
-        };
-        let layer = if in_kernel { Layer::Kernel } else { layer_of(&shown) };
-        let component = builder.string(&shown);
         let build_id = build_id.map(<[u8]>::to_vec);
         let id = ModuleId(self.rows.len() as u32);
-        let binary = Sought::NotYet;
-        self.rows.push(Module { path, kind, component, layer, build_id, binary });
+        self.rows.push(Module { path, kind, build_id, binary: Sought::NotYet });
         self.index.insert(key, id);
         id
     }
@@ -164,7 +119,7 @@ impl Modules {
     /// Where an address of a process is in the file that is mapped there; none where nothing is mapped.
     pub fn place(
         &mut self,
-        builder: &mut ProfileBuilder,
+        outbox: &mut Outbox,
         process: &mut Process,
         address: Address,
     ) -> Option<Place> {
@@ -174,7 +129,7 @@ impl Modules {
         } else {
             let start = mapping.start;
             let offset = address.lookup.wrapping_sub(start).wrapping_add(mapping.offset);
-            let binary = self.binary(builder, mapping.module);
+            let binary = self.binary(outbox, mapping.module);
             let linked = binary.and_then(|binary| binary.address_of_offset(offset));
             let shift = linked.unwrap_or(offset).wrapping_sub(address.lookup);
             process.learn_shift(start, shift);
@@ -183,31 +138,28 @@ impl Modules {
         Some(Place { module: mapping.module, address: address.moved_by(shift) })
     }
 
-    /// The binary of a module, if it is here and the one that was recorded.
-    pub fn binary(&mut self, builder: &mut ProfileBuilder, id: ModuleId) -> Option<Rc<Binary>> {
-        let module = self.rows.get(id.0 as usize)?;
-        if !matches!(module.binary, Sought::NotYet) {
-            return module.binary.found();
+    /// The binary of a module, if it is here and the one that was recorded. The module is told on the first call.
+    pub fn binary(&mut self, outbox: &mut Outbox, id: ModuleId) -> Option<&Arc<Binary>> {
+        let at = id.0 as usize;
+        if let Sought::NotYet = self.rows.get(at)?.binary {
+            let module = self.rows.get(at)?;
+            let (path, build_id) = (module.path.as_str(), module.build_id.as_deref());
+            let found = match module.kind {
+                Kind::File => self.open_file(path, build_id),
+                Kind::Vdso => found(self.open_vdso(build_id)),
+                // The image with its debug information, where a distribution's package has brought it.
+                Kind::Kernel => found(build_id.and_then(debug_file_of).map(Binary::of_elf)),
+                Kind::KernelModule | Kind::Anonymous => Sought::Nowhere,
+            };
+            let module = self.rows.get_mut(at)?;
+            module.binary = found.clone();
+            let (path, kind) = (module.path.clone(), module.kind);
+            outbox.tell(Told::Module(id, ModuleTold { path, kind, binary: found }));
         }
-        let (path, build_id) = (module.path.as_str(), module.build_id.as_deref());
-        let found = match module.kind {
-            Kind::File => self.open_file(builder, path, build_id),
-            Kind::Vdso => self.open_vdso(build_id),
-            // The image with its debug information, where a distribution's package has brought it.
-            Kind::Kernel => build_id.and_then(debug_file_of).map(Binary::of_elf),
-            Kind::KernelModule | Kind::Anonymous => None,
-        };
-        let module = self.rows.get_mut(id.0 as usize)?;
-        module.binary = found.into();
-        module.binary.found()
+        self.rows.get(at)?.binary.found()
     }
 
-    fn open_file(
-        &self,
-        builder: &mut ProfileBuilder,
-        path: &str,
-        build_id: Option<&[u8]>,
-    ) -> Option<Binary> {
+    fn open_file(&self, path: &str, build_id: Option<&[u8]>) -> Sought {
         let found = match build_id {
             Some(build_id) => {
                 let beside = (self.origin.folder.as_deref())
@@ -221,24 +173,11 @@ impl Modules {
             None if self.is_trusted(Path::new(path)) => Binary::open(Path::new(path), None),
             None => None,
         };
-        if found.is_none() {
-            if Path::new(path).is_file() {
-                builder.warn("changed-binaries", || {
-                    format!(
-                        "binaries are not, or may not be, those that were recorded, first: {path}; their \
-                         functions are named by their offset"
-                    )
-                });
-            } else {
-                builder.warn("missing-binaries", || {
-                    format!(
-                        "binaries are not on this machine, first: {path}; their functions are named by \
-                         their offset"
-                    )
-                });
-            }
+        match found {
+            Some(binary) => Sought::Found(Arc::new(binary)),
+            None if Path::new(path).is_file() => Sought::Changed,
+            None => Sought::Missing,
         }
-        found
     }
 
     /// Without a build id a binary is taken for the recorded one on the same system, if it is older than the recording.
@@ -257,7 +196,7 @@ impl Modules {
         if let Some(elf) = cached.and_then(|path| Elf::open(&path)) {
             return Some(Binary::of_elf(elf));
         }
-        let mut elf = Elf::from_bytes(running_vdso()?, Path::new("[vdso]"))?;
+        let elf = Elf::from_bytes(running_vdso()?, Path::new("[vdso]"))?;
         let same = match build_id {
             Some(build_id) => elf.build_id().is_some_and(|here| same_build(&here, build_id)),
             None => match (self.kernel_build_id(), running_build_id()) {
@@ -267,6 +206,10 @@ impl Modules {
         };
         same.then(|| Binary::of_elf(elf))
     }
+}
+
+fn found(binary: Option<Binary>) -> Sought {
+    binary.map_or(Sought::Nowhere, |binary| Sought::Found(Arc::new(binary)))
 }
 
 /// The last part of a path.
@@ -292,14 +235,14 @@ fn kind_of(path: &str, in_kernel: bool) -> Kind {
 }
 
 /// `/lib/modules/6.1.0/kernel/fs/xfs/xfs.ko.xz` is `[xfs]`.
-fn module_name(path: &str) -> String {
+pub fn module_name(path: &str) -> String {
     let base = base_name(path);
     let stem = base.find(".ko").and_then(|end| base.get(..end)).unwrap_or(base);
     format!("[{}]", stem.replace('-', "_"))
 }
 
 /// Objects that `perf inject` makes from a log of code made at run time.
-fn is_jitted_object(path: &str) -> bool {
+pub fn is_jitted_object(path: &str) -> bool {
     let base = base_name(path);
     base.starts_with("jitted-") && base.contains(".so")
 }

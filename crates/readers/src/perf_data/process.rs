@@ -5,10 +5,9 @@ use std::path::Path;
 use std::rc::Rc;
 
 use hashbrown::HashMap;
-use perfblame_cct::ThreadId;
 
-use super::frames::FrameRange;
-use crate::native::{JitCode, JitDump};
+use super::told::Slot;
+use crate::native::JitDump;
 
 /// A row of the table of mapped files.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -41,17 +40,10 @@ pub struct Process {
     mappings: Rc<BTreeMap<u64, Mapping>>,
     /// The mapping of the last address looked up; the next is often near.
     last: Option<Mapping>,
-    /// Frames of the addresses seen since the mappings last changed, where no file has them.
-    pub seen: HashMap<u64, FrameRange>,
-    pub jit: JitState,
-}
-
-/// What is known of code made at run time.
-#[derive(Default)]
-pub struct JitState {
-    pub code: JitCode,
-    pub dumps: Vec<JitDump>,
-    pub map_looked_for: bool,
+    /// The addresses seen since the mappings last changed, where no file has them.
+    pub seen: HashMap<u64, Slot>,
+    /// Logs of code made at run time: they tell at which times an address meant what.
+    pub jit_dumps: usize,
 }
 
 impl Process {
@@ -90,7 +82,7 @@ impl Process {
     /// Another program takes the process over.
     pub fn exec(&mut self) {
         self.mappings = Rc::default();
-        self.jit = JitState::default();
+        self.jit_dumps = 0;
         self.forget();
     }
 
@@ -123,14 +115,15 @@ impl Process {
     }
 
     /// Reads a log of code made at run time that the process has announced by mapping it.
-    pub fn add_jit_dump(&mut self, path: &str) {
+    pub fn add_jit_dump(&mut self, path: &str) -> Option<JitDump> {
         /// A process has one; a few more are one per runtime in it.
         const MOST: usize = 8;
-        if self.jit.dumps.len() < MOST
-            && let Some(dump) = std::fs::read(Path::new(path)).ok().and_then(JitDump::parse)
-        {
-            self.jit.dumps.push(dump);
+        if self.jit_dumps >= MOST {
+            return None;
         }
+        let dump = std::fs::read(Path::new(path)).ok().and_then(JitDump::parse)?;
+        self.jit_dumps += 1;
+        Some(dump)
     }
 }
 
@@ -140,7 +133,7 @@ pub struct ThreadState {
     pub pid: u32,
     pub name: Option<String>,
     /// The row it has under this name, and which name of its process that row has.
-    pub row: Option<(ThreadId, u32)>,
+    pub row: Option<(u32, u32)>,
 }
 
 #[cfg(test)]

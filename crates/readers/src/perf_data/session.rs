@@ -1,20 +1,17 @@
-//! A recording as it goes by: records in, a profile out.
+//! A recording as it goes by: records in, samples with walked stacks out.
 
 use hashbrown::HashMap;
-use perfblame_cct::{
-    FrameId, Layer, Measure, Metric, MetricId, Profile, ProfileBuilder, TRUNCATED, Thread,
-    ThreadId, Unit,
-};
+use perfblame_cct::{Measure, Metric, Unit};
 
-use super::frames::FrameTable;
 use super::header::Recording;
-use super::modules::Origin;
+use super::modules::{Modules, Origin};
 use super::process::{Mapping, Process, ThreadState};
 use super::rounds::Rounds;
 use super::sample::{Sample, time_of};
+use super::stacks::Seen;
 use super::stream::{Damage, Record, Unpacker, kind};
+use super::told::{KernelTold, Outbox, SampleTold, Slot, ThreadTold, Told};
 use super::unwind::{Ending, Machine, UnwindTables};
-use crate::format::ReadOptions;
 use crate::native::{ByteOrder, Bytes, JitFunction, until_zero};
 
 const KERNEL_PID: u32 = u32::MAX;
@@ -40,53 +37,59 @@ pub struct Session {
 pub struct Core {
     pub(super) order: ByteOrder,
     recording: Recording,
-    pub(super) builder: ProfileBuilder,
-    pub(super) frames: FrameTable,
+    pub(super) outbox: Outbox,
+    pub(super) modules: Modules,
+    pub(super) seen: Seen,
     pub(super) processes: HashMap<u32, Process>,
     pub(super) kernel: Process,
+    /// Where the kernel's image started when it was recorded.
+    pub(super) kernel_text: Option<u64>,
+    pub(super) kernel_told: Option<KernelTold>,
     threads: HashMap<u32, ThreadState>,
+    /// Threads told so far.
+    thread_rows: u32,
     /// How often each process has got a name.
     renamed: HashMap<u32, u32>,
-    /// By event; none for those that exist for their other records.
-    metrics: Vec<Option<EventMetric>>,
-    samples: Option<MetricId>,
+    /// What a sample of an event stands for that does not say so itself; none for events that exist for their other
+    /// records.
+    fixed_periods: Vec<Option<u64>>,
     /// Values of counter groups at their last sample.
     last_values: HashMap<u64, u64>,
     pub(super) machine: Option<Machine>,
     pub(super) tables: Option<UnwindTables>,
-    pub(super) stack: Vec<FrameId>,
+    pub(super) stack: Vec<Slot>,
+    values: Vec<(u32, u64)>,
     span: Option<(u64, u64)>,
 }
 
-#[derive(Clone, Copy, Debug)]
-struct EventMetric {
-    metric: MetricId,
-    /// What a sample stands for that does not say so itself.
-    fixed_period: u64,
+/// What is left to say when all records are read.
+pub struct Ended {
+    pub recording: Recording,
+    /// The times of the first and the last sample.
+    pub span: Option<(u64, u64)>,
 }
 
 impl Session {
     /// Starts with what a file's header says, or with nothing.
-    pub fn new(
-        order: ByteOrder,
-        recording: Recording,
-        origin: Origin,
-        options: &ReadOptions,
-    ) -> Self {
+    pub fn new(order: ByteOrder, recording: Recording, origin: Origin, outbox: Outbox) -> Self {
         let mut core = Core {
             order,
-            builder: ProfileBuilder::new(options.grain, options.times),
-            frames: FrameTable::new(origin),
+            outbox,
+            modules: Modules::new(origin),
+            seen: Seen::default(),
             processes: HashMap::new(),
             kernel: Process::new(KERNEL_PID),
+            kernel_text: None,
+            kernel_told: None,
             threads: HashMap::new(),
+            thread_rows: 0,
             renamed: HashMap::new(),
-            metrics: Vec::new(),
-            samples: None,
+            fixed_periods: Vec::new(),
             last_values: HashMap::new(),
             machine: None,
             tables: None,
             stack: Vec::new(),
+            values: Vec::new(),
             span: None,
             recording,
         };
@@ -117,37 +120,42 @@ impl Session {
     }
 
     /// Ends the recording.
-    pub fn finish(mut self, damage: Damage) -> Profile {
+    pub fn finish(mut self, damage: Damage) -> Ended {
         let core = &mut self.core;
         self.rounds.finish(|_, record| core.handle(record));
         let unpacked = self.unpacker.damaged + u64::from(self.unpacker.left_over() > 0);
         if unpacked > 0 {
-            core.builder.warn_many("damaged-compression", unpacked, || {
-                "compressed pieces could not be unpacked; the records in them are missing"
-                    .to_owned()
-            });
+            core.outbox.warn_many(
+                "damaged-compression",
+                unpacked,
+                "compressed pieces could not be unpacked; the records in them are missing",
+            );
         }
         if damage.gaps > 0 {
-            core.builder.warn_many("damaged-records", damage.gaps, || {
+            core.outbox.warn_many(
+                "damaged-records",
+                damage.gaps,
                 format!(
                     "no record could be made out at byte {}; {} bytes were passed over",
                     damage.first_gap.unwrap_or(0),
                     damage.skipped
-                )
-            });
+                ),
+            );
         }
         if damage.cut {
-            core.builder.warn("truncated", || {
-                "the file ends inside a record; what came before it was read".to_owned()
-            });
+            core.outbox
+                .warn("truncated", "the file ends inside a record; what came before it was read");
         }
         if core.recording.damaged > 0 {
-            core.builder.warn_many("damaged-header", core.recording.damaged, || {
-                "parts of the header make no sense and were left out".to_owned()
-            });
+            core.outbox.warn_many(
+                "damaged-header",
+                core.recording.damaged,
+                "parts of the header make no sense and were left out",
+            );
         }
-        core.describe();
-        self.core.builder.finish()
+        core.create_metrics();
+        core.outbox.flush();
+        Ended { recording: self.core.recording, span: self.core.span }
     }
 }
 
@@ -169,9 +177,10 @@ fn take_plain(rounds: &mut Rounds, core: &mut Core, record: Record<'_>) {
 
 impl Core {
     fn damaged(&mut self) {
-        self.builder.warn("damaged-records", || {
-            "records are shorter than what they claim to hold and were left out".to_owned()
-        });
+        self.outbox.warn(
+            "damaged-records",
+            "records are shorter than what they claim to hold and were left out",
+        );
     }
 
     /// Notes on which machine the recording was made, as soon as it says so.
@@ -180,7 +189,7 @@ impl Core {
             self.machine = Machine::named(arch);
         }
         if let Some(release) = self.recording.release.clone() {
-            self.frames.modules.set_release(&release);
+            self.modules.set_release(&release);
         }
     }
 
@@ -192,11 +201,8 @@ impl Core {
     /// Takes a record of perf's own.
     fn take_header_record(&mut self, record: Record<'_>) {
         if record.kind == kind::AUXTRACE {
-            self.builder.warn("hardware-trace", || {
-                "traces of the processor (Intel PT, ARM SPE) are not decoded; `perf script --itrace` \
-                 does that"
-                    .to_owned()
-            });
+            self.outbox.warn("hardware-trace", "traces of the processor (Intel PT, ARM SPE) are not decoded; `perf script --itrace` \
+                 does that");
         }
         if self.recording.take_record(record, self.order) {
             self.learn_origin();
@@ -215,10 +221,10 @@ impl Core {
             kind::LOST => self.lost(fields, 8),
             kind::LOST_SAMPLES => self.lost(fields, 0),
             kind::THROTTLE => {
-                self.builder.warn("throttled", || {
-                    "the kernel held sampling back as it took too much time; rates are uneven"
-                        .to_owned()
-                });
+                self.outbox.warn(
+                    "throttled",
+                    "the kernel held sampling back as it took too much time; rates are uneven",
+                );
                 Some(())
             }
             RECORD_KSYMBOL => self.kernel_symbol(fields),
@@ -237,11 +243,12 @@ impl Core {
             return None;
         }
         if lost > 0 {
-            self.builder.warn_many("lost-samples", lost, || {
+            self.outbox.warn_many(
+                "lost-samples",
+                lost,
                 "the recorder could not keep up and lost events; record with a larger buffer \
-                 (`perf record -m`) or a lower rate"
-                    .to_owned()
-            });
+                 (`perf record -m`) or a lower rate",
+            );
         }
         Some(())
     }
@@ -256,7 +263,7 @@ impl Core {
         if flags & UNREGISTERED == 0 {
             let end = start.saturating_add(size.into());
             let function = JitFunction { start, end, name, lines: Vec::new(), file: None };
-            self.frames.kernel_jit.insert(function);
+            self.outbox.tell(Told::KernelProgram(function));
             self.kernel.seen.clear();
         }
         Some(())
@@ -317,9 +324,9 @@ impl Core {
         };
         let build_id = build_id.or_else(listed);
         if in_kernel && (name.starts_with(b"[kernel") || name.starts_with(b"[guest.kernel")) {
-            self.frames.set_kernel_text(if offset >> 63 == 1 { offset } else { start });
+            self.kernel_text.get_or_insert(if offset >> 63 == 1 { offset } else { start });
         }
-        let module = self.frames.modules.module(&mut self.builder, name, build_id, in_kernel);
+        let module = self.modules.module(name, build_id, in_kernel);
         let mapping = Mapping::new(start, start.saturating_add(length), offset, module);
         if in_kernel {
             self.kernel.map(mapping);
@@ -330,8 +337,9 @@ impl Core {
         if let Ok(path) = str::from_utf8(name)
             && path.rsplit('/').next().is_some_and(|base| base.starts_with("jit-"))
             && path.strip_suffix(".dump").is_some()
+            && let Some(dump) = process.add_jit_dump(path)
         {
-            process.add_jit_dump(path);
+            self.outbox.tell(Told::JitDump(pid, dump));
         }
     }
 
@@ -342,6 +350,7 @@ impl Core {
             && let Some(process) = self.processes.get_mut(&pid)
         {
             process.exec();
+            self.outbox.tell(Told::NewProgram(pid));
         }
         self.threads.insert(tid, ThreadState { pid, name: Some(name), row: None });
         if pid == tid {
@@ -365,7 +374,9 @@ impl Core {
                 Some(parent) => parent.forked(pid),
                 None => Process::new(pid),
             };
-            self.processes.insert(pid, process);
+            if self.processes.insert(pid, process).is_some() {
+                self.outbox.tell(Told::NewProgram(pid));
+            }
         }
         Some(())
     }
@@ -375,34 +386,30 @@ impl Core {
         let attr = event.attr.clone();
         let sample = Sample::parse(record.body, &attr, self.order)?;
         let thread = self.thread(sample.pid, sample.tid);
-        let ending = self.collect_stack(&sample, record.misc, &attr);
-        if ending == Ending::Cut {
-            // What the builder does for partial stacks, and remembered like a whole one.
-            self.stack.push(self.builder.named_frame(TRUNCATED, Layer::Runtime));
-        }
-        self.stack.reverse();
-        let at = self.builder.stack(&self.stack)?;
+        let collected = self.collect_stack(&sample, record.misc, &attr);
         self.create_metrics();
+        self.values.clear();
         if sample.group.is_empty() {
-            if let Some(metric) = self.metrics.get(row).copied().flatten() {
-                let value = sample.period.unwrap_or(metric.fixed_period);
-                self.add(at, thread, metric.metric, value, sample.time);
+            if let Some(fixed_period) = self.fixed_periods.get(row).copied().flatten() {
+                self.values.push((row as u32, sample.period.unwrap_or(fixed_period)));
             }
         } else {
             // One sample carries what all counters of its group counted since the last one.
             for (id, value) in &sample.group {
                 let before = self.last_values.insert(*id, *value).unwrap_or(0);
                 let event = self.recording.event_with_id(*id).unwrap_or(row);
-                if let Some(metric) = self.metrics.get(event).copied().flatten() {
-                    let value = value.saturating_sub(before);
-                    self.add(at, thread, metric.metric, value, sample.time);
-                }
+                self.values.push((event as u32, value.saturating_sub(before)));
             }
         }
-        if let Some(samples) = self.samples {
-            self.builder.add(at, Some(thread), samples, 1);
-        }
-        self.builder.count_samples(1);
+        let told = SampleTold {
+            thread,
+            time: sample.time,
+            cut: collected.ending == Ending::Cut,
+            sure: collected.sure,
+            slots: 0,
+            values: 0,
+        };
+        self.outbox.sample(told, &self.stack, &self.values);
         if let Some(time) = sample.time {
             let (first, last) = self.span.unwrap_or((time, time));
             self.span = Some((first.min(time), last.max(time)));
@@ -410,32 +417,18 @@ impl Core {
         Some(())
     }
 
-    fn add(
-        &mut self,
-        at: perfblame_cct::Cursor,
-        thread: ThreadId,
-        metric: MetricId,
-        value: u64,
-        time: Option<u64>,
-    ) {
-        let value = i64::try_from(value).unwrap_or(i64::MAX);
-        self.builder.add(at, Some(thread), metric, value);
-        if let Some(time) = time.and_then(|time| i64::try_from(time).ok()) {
-            self.builder.time_sample(time, at, Some(thread), metric, value);
-        }
-    }
-
-    /// A metric per event, in the file's order, then the number of samples.
+    /// A metric per event, in the file's order.
     fn create_metrics(&mut self) {
-        while let Some(event) = self.recording.events.get(self.metrics.len()) {
+        while let Some(event) = self.recording.events.get(self.fixed_periods.len()) {
             let attr = &event.attr;
             if attr.is_dummy() {
-                self.metrics.push(None);
+                self.fixed_periods.push(None);
+                self.outbox.tell(Told::Metric(None));
                 continue;
             }
             let name = self.recording.event_name(event);
             let first_clock = attr.is_clock()
-                && !(self.recording.events.iter().take(self.metrics.len()))
+                && !(self.recording.events.iter().take(self.fixed_periods.len()))
                     .any(|earlier| earlier.attr.is_clock());
             let shown = if first_clock { "cpu" } else { name.as_str() };
             let unit = if attr.is_clock() { Unit::Nanoseconds } else { Unit::Count };
@@ -451,15 +444,13 @@ impl Core {
             if !attr.is_frequency() || attr.is_clock() {
                 metric.period = i64::try_from(fixed_period).ok();
             }
-            let metric = self.builder.metric(metric);
-            self.metrics.push(Some(EventMetric { metric, fixed_period }));
-        }
-        if self.samples.is_none() {
-            self.samples = Some(self.builder.metric(Metric::sampled("samples", Unit::Count)));
+            self.fixed_periods.push(Some(fixed_period));
+            self.outbox.tell(Told::Metric(Some(metric)));
         }
     }
 
-    fn thread(&mut self, pid: u32, tid: u32) -> ThreadId {
+    /// The number of a thread under the name it has now.
+    fn thread(&mut self, pid: u32, tid: u32) -> u32 {
         let state = self.threads.entry(tid).or_default();
         // Numbers are given again; a record of the new owner may be missing.
         if state.pid != pid {
@@ -472,47 +463,12 @@ impl Core {
         let idle = (pid == 0 && tid == 0).then_some("swapper");
         let name = state.name.clone().unwrap_or_else(|| idle.unwrap_or("").to_owned());
         let process = self.threads.get(&pid).and_then(|main| main.name.clone());
-        let name = self.builder.string(&name);
-        let process = process.map(|name| self.builder.string(&name));
-        let row = self.builder.thread(Thread {
-            name,
-            process,
-            pid: Some(pid.into()),
-            tid: Some(tid.into()),
-            group: None,
-        });
+        let row = self.thread_rows;
+        self.thread_rows += 1;
+        self.outbox.tell(Told::Thread(ThreadTold { name, process, pid, tid }));
         if let Some(state) = self.threads.get_mut(&tid) {
             state.row = Some((row, named));
         }
         row
-    }
-
-    /// Writes down what the file says about itself.
-    fn describe(&mut self) {
-        self.create_metrics();
-        let recording = &self.recording;
-        let info = &mut self.builder.info;
-        let version = recording.version.as_deref().unwrap_or_default();
-        info.producer = Some(format!("perf {version}").trim_end().to_owned());
-        info.command.clone_from(&recording.command);
-        let span = self.span.or(recording.times);
-        info.duration = span.and_then(|(first, last)| i64::try_from(last.checked_sub(first)?).ok());
-        if let (Some((wall, clock)), Some((first, _))) = (recording.clocks, span) {
-            let started = i128::from(wall) - i128::from(clock) + i128::from(first);
-            info.started = i64::try_from(started).ok();
-        }
-        let cpus = recording.cpus.map(|count| count.to_string());
-        let events: Vec<_> =
-            recording.events.iter().map(|event| recording.event_name(event)).collect();
-        let labels = [
-            ("arch", recording.arch.clone()),
-            ("cpu", recording.cpu.clone()),
-            ("cpus", cpus),
-            ("events", (!events.is_empty()).then(|| events.join(", "))),
-            ("host", recording.hostname.clone()),
-            ("kernel", recording.release.clone()),
-        ];
-        info.labels =
-            labels.into_iter().filter_map(|(key, text)| Some((key.to_owned(), text?))).collect();
     }
 }

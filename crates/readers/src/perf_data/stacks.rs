@@ -1,12 +1,15 @@
 //! The stack of one sample: the kernel's part as recorded, the user's part as recorded, walked, or from the
 //! processor's own record of calls.
 
+use hashbrown::HashMap;
+
 use super::attr::{Attr, part};
 use super::frames::Address;
-use super::modules::key;
-use super::process::Process;
+use super::modules::{Modules, Place, key};
+use super::process::{Mapping, Process};
 use super::sample::Sample;
 use super::session::{Core, MISC_MODE, MODE_KERNEL};
+use super::told::{Asked, KernelTold, Outbox, Slot, Told};
 use super::unwind::{Ending, Machine, UnwindTables, Walk};
 use crate::native::Bytes;
 
@@ -37,9 +40,21 @@ enum Space {
     Foreign,
 }
 
+/// How the stack of a sample ends.
+pub struct Collected {
+    pub ending: Ending,
+    /// Slots of the stack that are sure, where the kernel has followed frame pointers.
+    pub sure: Option<u32>,
+}
+
 impl Core {
     /// Puts the frames of a sample into `self.stack`, innermost first.
-    pub(super) fn collect_stack(&mut self, sample: &Sample<'_>, misc: u16, attr: &Attr) -> Ending {
+    pub(super) fn collect_stack(
+        &mut self,
+        sample: &Sample<'_>,
+        misc: u16,
+        attr: &Attr,
+    ) -> Collected {
         self.stack.clear();
         let time = match attr.clock {
             Some(CLOCK_MONOTONIC) => sample.time.unwrap_or(u64::MAX),
@@ -85,7 +100,7 @@ impl Core {
                 innermost_of_user.get_or_insert(self.stack.len());
             }
         }
-        if entries >= max_stack || innermost_of_user.is_some_and(|kept| self.drop_strays(kept)) {
+        if entries >= max_stack {
             ending = Ending::Cut;
         }
         if by_branches {
@@ -97,36 +112,55 @@ impl Core {
             if let Some(ip) = sample.ip {
                 self.push_frames(mode, sample.pid, Address::executing(ip), time);
             } else {
-                let unknown = self.frames.unknown(&mut self.builder);
-                self.stack.extend_from_slice(self.frames.frames(unknown));
+                let unknown = self.unknown();
+                self.stack.push(unknown);
             }
         }
-        ending
-    }
-
-    /// Following frame pointers through code that does not keep them ends at an address where no code is: the callers
-    /// are missing. The first `kept` frames are sure. Returns true when something was dropped.
-    fn drop_strays(&mut self, kept: usize) -> bool {
-        let unknown = self.frames.unknown(&mut self.builder);
-        let unknown = self.frames.frames(unknown).first().copied();
-        let whole = self.stack.len();
-        while self.stack.len() > kept && self.stack.last().copied() == unknown {
-            self.stack.pop();
-        }
-        self.stack.len() < whole
+        Collected { ending, sure: innermost_of_user.map(|sure| sure as u32) }
     }
 
     fn push_frames(&mut self, space: Space, pid: u32, address: Address, time: u64) {
-        let Self { frames, builder, kernel, processes, stack, .. } = self;
-        let range = match space {
-            Space::Kernel => frames.find_in_kernel(builder, kernel, address),
+        let slot = match space {
+            Space::Kernel => self.in_kernel(address),
             Space::User => {
+                let Self { outbox, modules, seen, processes, .. } = self;
                 let process = processes.entry(pid).or_insert_with(|| Process::new(pid));
-                frames.find(builder, process, address, time)
+                let place = modules.place(outbox, process, address);
+                seen.of_place(outbox, modules, process, place, address, time)
             }
-            Space::Foreign => frames.unknown(builder),
+            Space::Foreign => self.unknown(),
         };
-        stack.extend_from_slice(frames.frames(range));
+        self.stack.push(slot);
+    }
+
+    fn unknown(&mut self) -> Slot {
+        *self.seen.unknown.get_or_insert_with(|| self.outbox.ask(Asked::Unknown))
+    }
+
+    fn in_kernel(&mut self, address: Address) -> Slot {
+        let Self { outbox, modules, kernel, kernel_text, kernel_told, .. } = self;
+        if let Some(known) = kernel.seen.get(&address.lookup) {
+            return *known;
+        }
+        let mapping = kernel.find(address.lookup).unwrap_or_else(|| {
+            let module = modules.module(b"[kernel.kallsyms]", None, true);
+            let start = kernel_text.unwrap_or(0);
+            Mapping::new(start, u64::MAX, start, module)
+        });
+        if kernel_told.as_ref().is_none_or(|told| told.text != *kernel_text) {
+            let told = KernelTold {
+                text: *kernel_text,
+                build_id: modules.kernel_build_id().map(<[u8]>::to_vec),
+                release: modules.release().map(str::to_owned),
+            };
+            *kernel_told = Some(told.clone());
+            outbox.tell(Told::Kernel(told));
+        }
+        modules.binary(outbox, mapping.module);
+        let (module, start) = (mapping.module, mapping.start);
+        let slot = outbox.ask(Asked::InKernel { module, start, address });
+        kernel.seen.insert(address.lookup, slot);
+        slot
     }
 
     /// The processor's own record of calls: where the last one went, and where each came from.
@@ -150,34 +184,33 @@ impl Core {
             Some(if arm { Machine::Aarch64 } else { Machine::X86_64 })
         });
         let Some(machine) = machine.filter(|_| registers.abi == 2) else {
-            self.builder.warn("unsupported-unwind", || {
+            self.outbox.warn(
+                "unsupported-unwind",
                 "stacks of 32-bit processes and of machines other than x86_64 and aarch64 cannot be \
-                 walked; their samples have the innermost frame only"
-                    .to_owned()
-            });
+                 walked; their samples have the innermost frame only",
+            );
             if let Some(ip) = sample.ip.filter(|_| self.stack.is_empty()) {
                 self.push_frames(Space::User, sample.pid, Address::executing(ip), time);
             }
             return Ending::Cut;
         };
         let Some(ip) = machine.instruction_pointer(registers) else { return Ending::Cut };
-        let Self { frames, builder, processes, tables, stack, order, .. } = self;
+        let Self { modules, seen, outbox, processes, tables, stack, order, .. } = self;
         let process = processes.entry(sample.pid).or_insert_with(|| Process::new(sample.pid));
         let tables = tables.get_or_insert_with(|| UnwindTables::new(machine));
         let end = process.end_of_code();
         let mut walk = Walk::start(machine, registers, sample.stack, *order, end);
         let mut address = Address::executing(ip);
         for depth in 0..DEEPEST {
-            let place = frames.modules.place(builder, process, address);
+            let place = modules.place(outbox, process, address);
             // Without unwind tables the walk goes by frame pointers, which may be anything.
             if depth > 0 && place.is_none() {
                 return Ending::Cut;
             }
-            let found = frames.find_place(builder, process, place, address, time);
-            stack.extend_from_slice(frames.frames(found));
+            stack.push(seen.of_place(outbox, modules, process, place, address, time));
             let at = place.and_then(|place| key(place.module, place.address.exact));
             if let Some(place) = place {
-                tables.add(place.module, || frames.modules.binary(builder, place.module));
+                tables.add(place.module, || modules.binary(outbox, place.module).cloned());
             }
             let Some(walk) = &mut walk else { return Ending::Cut };
             match walk.step(tables, at.unwrap_or(address.exact), depth > 0) {
@@ -187,5 +220,49 @@ impl Core {
             }
         }
         Ending::Cut
+    }
+}
+
+/// Places that have been told.
+#[derive(Default)]
+pub struct Seen {
+    /// By the keys of places in binaries.
+    places: HashMap<u64, Slot>,
+    unknown: Option<Slot>,
+}
+
+impl Seen {
+    /// The slot of an address of a process, whose place in a file is known already.
+    fn of_place(
+        &mut self,
+        outbox: &mut Outbox,
+        modules: &mut Modules,
+        process: &mut Process,
+        place: Option<Place>,
+        address: Address,
+        time: u64,
+    ) -> Slot {
+        let key = place.and_then(Place::key);
+        if let Some(known) = key.and_then(|key| self.places.get(&key)) {
+            return *known;
+        }
+        if let Some(known) = process.seen.get(&address.lookup) {
+            return *known;
+        }
+        if let Some(place) = place
+            && modules.binary(outbox, place.module).is_some()
+        {
+            let slot = outbox.ask(Asked::InBinary(place));
+            if let Some(key) = key {
+                self.places.insert(key, slot);
+            }
+            return slot;
+        }
+        let slot = outbox.ask(Asked::Elsewhere { pid: process.pid, place, address, time });
+        // A log tells at which times an address meant what; without one it means one thing.
+        if process.jit_dumps == 0 {
+            process.seen.insert(address.lookup, slot);
+        }
+        slot
     }
 }

@@ -1,6 +1,5 @@
 //! From registers and a copy of the stack to the addresses of the callers.
 
-use std::rc::Rc;
 use std::sync::Arc;
 
 use framehop::aarch64::{CacheAarch64, PtrAuthMask, UnwindRegsAarch64, UnwinderAarch64};
@@ -93,7 +92,7 @@ impl UnwindTables {
     }
 
     /// Adds a file that has not been added yet.
-    pub fn add(&mut self, id: ModuleId, binary: impl FnOnce() -> Option<Rc<Binary>>) {
+    pub fn add(&mut self, id: ModuleId, binary: impl FnOnce() -> Option<Arc<Binary>>) {
         if !self.added.insert(id) {
             return;
         }

@@ -7,7 +7,7 @@ use std::borrow::Cow;
 
 use perfblame_cct::{Frame, FrameId, Function, Layer, ProfileBuilder, position};
 
-use crate::native::{demangle, layer_of, signature};
+use crate::native::{demangle_with_signature, layer_of};
 
 /// The component of code made at run time: the perf map's own name differs in every run.
 pub(crate) const JIT: &str = "[JIT]";
@@ -192,8 +192,8 @@ fn is_stub(symbol: &str) -> bool {
 /// Reads a symbol of compiled code.
 pub(crate) fn native(symbol: &str) -> Named<'_> {
     if symbol.starts_with("_Z") || symbol.starts_with("_R") || symbol.starts_with("_GLOBAL_") {
-        let signature = signature(symbol).map(Cow::Owned);
-        return Named { name: demangle(symbol), signature, ..Named::default() };
+        let (name, signature) = demangle_with_signature(symbol);
+        return Named { name, signature: signature.map(Cow::Owned), ..Named::default() };
     }
     // macOS prints what LLVM appends to a symbol in parentheses.
     let plain = symbol.split(" (.llvm.").next().unwrap_or(symbol);
