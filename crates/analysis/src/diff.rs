@@ -5,12 +5,14 @@
 
 mod answer;
 mod compare;
+mod paths;
 
 pub use answer::{
     CodeChange, CriticalGraph, CriticalNode, Diff, DiffRow, DiffTree, Estimate, Fate, Kind, Method,
     PathFunction, RankedPath, RuntimeCost, SideTotals, Suspect, Verdict,
 };
 pub use compare::diff;
+pub use perfblame_blame::HeatScale;
 
 /// What to compare, and how.
 #[derive(Clone, PartialEq, Debug, Default)]

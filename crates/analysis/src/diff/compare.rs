@@ -3,7 +3,9 @@
 use perfblame_cct::{Metric, MetricId, RunSet};
 use perfblame_matching::{Identity, Joint, Link, Side, join, match_by_key};
 
-use super::{Diff, DiffError, DiffQuery, DiffRow, DiffTree, Estimate, Fate, SideTotals, Verdict};
+use super::{
+    Diff, DiffError, DiffQuery, DiffRow, DiffTree, Estimate, Fate, Method, SideTotals, Verdict,
+};
 use crate::{FunctionView, Loaded};
 
 /// Compares two sides.
@@ -30,6 +32,10 @@ pub fn diff(before: &Loaded, after: &Loaded, query: &DiffQuery) -> Result<Diff, 
     let (before_totals, after_totals) =
         (totals(before, metric.before), totals(after, metric.after));
     let change = after_totals.total.median - before_totals.total.median;
+    let (paths, folded) = match query.method {
+        Method::Paths => super::paths::paths(&tree, &metric.metric),
+        _ => Default::default(),
+    };
     Ok(Diff {
         method: query.method,
         metric: metric.metric,
@@ -46,9 +52,9 @@ pub fn diff(before: &Loaded, after: &Loaded, query: &DiffQuery) -> Result<Diff, 
         unexplained: change,
         runs_needed: None,
         graph: None,
-        paths: Vec::new(),
+        paths,
         tree,
-        warnings: Vec::new(),
+        warnings: folded.into_iter().collect(),
     })
 }
 
