@@ -6,12 +6,14 @@
 mod answer;
 mod compare;
 mod critical_graph;
+mod paths;
 
 pub use answer::{
     CodeChange, CriticalGraph, CriticalNode, Diff, DiffRow, DiffTree, Estimate, Fate, Kind, Method,
     PathFunction, RankedPath, RuntimeCost, SideTotals, Suspect, Verdict,
 };
 pub use compare::diff;
+pub use perfblame_blame::HeatScale;
 
 /// What to compare, and how.
 #[derive(Clone, PartialEq, Debug, Default)]

@@ -16,8 +16,8 @@ mod tree_view;
 
 pub use diff::{
     CodeChange, CriticalGraph, CriticalNode, Diff, DiffError, DiffQuery, DiffRow, DiffTree,
-    Estimate, Fate, Kind, Method, MinDelta, Normalize, PathFunction, RankedPath, RuntimeCost,
-    SideTotals, Suspect, Verdict, diff,
+    Estimate, Fate, HeatScale, Kind, Method, MinDelta, Normalize, PathFunction, RankedPath,
+    RuntimeCost, SideTotals, Suspect, Verdict, diff,
 };
 pub use find::{FindError, find_function};
 pub use load::{LoadError, LoadErrorKind, LoadOptions, Loaded, Names, PartialStacks, load};

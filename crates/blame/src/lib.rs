@@ -3,18 +3,20 @@
 //! Works on matched trees and plain numbers: no files, no clocks, no rendering.
 #![warn(missing_docs)]
 
+mod critical_graph;
 mod fdr;
 mod noise;
+mod paths;
 mod permutation;
 mod special;
 mod suspects;
 
-pub use suspects::{
-    Evidence, Explanation, Finding, Interval, Kind, Options, RunCosts, RuntimeChange, Verdict,
-    suspects,
-mod critical_graph;
-
 pub use critical_graph::{
     Call, CriticalGraph, CriticalNode, CriticalOptions, LeastDelta, Markers, Timelines,
     critical_graph,
+};
+pub use paths::{HeatScale, Path, PathNode, RankedPaths, rank_functions, rank_paths};
+pub use suspects::{
+    Evidence, Explanation, Finding, Interval, Kind, Options, RunCosts, RuntimeChange, Verdict,
+    suspects,
 };

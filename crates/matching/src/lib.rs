@@ -5,6 +5,7 @@
 //! deterministic: the amount of work decides, never the time it takes.
 #![warn(missing_docs)]
 
+mod common_tree;
 mod component;
 mod identity;
 mod joint;
@@ -12,12 +13,17 @@ mod keyed;
 mod lcs;
 mod level;
 mod pairs;
+mod relaxed;
 mod side;
+mod strict;
 
+pub use common_tree::{CommonTree, common_tree, matching_score, overlap};
 pub use component::component_key;
 pub use identity::{FunctionMatch, Identity, Why};
 pub use joint::{Joint, join};
 pub use keyed::match_by_key;
 pub use level::{Level, LevelMatching, match_levels};
 pub use pairs::{Link, Matching, Pair};
+pub use relaxed::match_relaxed;
 pub use side::Side;
+pub use strict::match_strict;

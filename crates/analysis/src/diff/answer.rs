@@ -193,7 +193,7 @@ pub struct CriticalNode {
 pub struct RankedPath {
     /// Place in the list, from 1.
     pub rank: usize,
-    /// Summed difference to the equal path before.
+    /// Summed difference to the equal path before; in full when there is none. The sum of its functions' deltas.
     pub cost: f64,
     /// True when there is no such path before.
     pub new: bool,
@@ -206,9 +206,9 @@ pub struct RankedPath {
 pub struct PathFunction {
     /// The function.
     pub function: FunctionView,
-    /// Its cost after.
+    /// Its cost after, without what it calls.
     pub latency: f64,
-    /// After minus before.
+    /// After minus before; on a new path, all of it.
     pub delta: f64,
     /// Its place among the functions of the path by latency, from 1.
     pub rank: usize,

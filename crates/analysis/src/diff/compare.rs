@@ -5,8 +5,8 @@ use perfblame_cct::{Measure, Metric, MetricId, NodeId, RunSet, Unit, Warning};
 use perfblame_matching::{Identity, Joint, Link, Side, join, match_by_key};
 
 use super::{
-    Diff, DiffError, DiffQuery, DiffRow, DiffTree, Estimate, Fate, Method, MinDelta,
-    RuntimeCost, SideTotals, Suspect, critical_graph,
+    Diff, DiffError, DiffQuery, DiffRow, DiffTree, Estimate, Fate, Method, MinDelta, RuntimeCost,
+    SideTotals, Suspect, critical_graph, paths,
 };
 use crate::{FunctionView, Loaded};
 
@@ -25,8 +25,9 @@ pub fn diff(before: &Loaded, after: &Loaded, query: &DiffQuery) -> Result<Diff, 
     let identity = Identity::by_name(&sides[0], &sides[1]);
     let matching = match_by_key(&sides[0], &sides[1], &identity);
     let joint = join(&sides[0], &sides[1], &identity, &matching);
-    let shown = 10f64.powi(-i32::from(metric.metric.decimals));
     let runs = [0, 1].map(|side| {
+        let decimals = sets[side].metrics[ids[side].index()].decimals;
+        let shown = 10f64.powi(-i32::from(decimals));
         let calls = sets[side].metric("calls").filter(|calls| *calls != ids[side]);
         let of_run = sets[side].runs.iter().zip(&factors[side]);
         of_run
@@ -62,7 +63,11 @@ pub fn diff(before: &Loaded, after: &Loaded, query: &DiffQuery) -> Result<Diff, 
             let factors = [&*factors[0], &*factors[1]];
             critical_graph::explain(&mut diff, before, after, ids, factors, query);
         }
-        Method::Paths => {}
+        Method::Paths => {
+            let (ranked, folded) = paths::paths(&diff.tree, &diff.metric);
+            diff.paths = ranked;
+            diff.warnings.extend(folded);
+        }
     }
     Ok(diff)
 }
