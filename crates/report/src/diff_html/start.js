@@ -48,7 +48,7 @@ sum();
 }
 onTheme.push(() => { colours.clear(); ramps(); legend(); heatMap(); });
 theme(night.matches);
-$("scroll").style.height = `min(${flame.height()}px, max(280px, 72vh))`;
+$("scroll").style.height = `min(${flame.height() + 2}px, max(280px, 72vh))`;
 layOut();
 flame.resize();
 callGraph();

@@ -1,22 +1,21 @@
 // Both trees as one flame graph: before, after or the difference, as costs or as shares.
-function unpack(text, n, each) {
-  const bytes = atob(text);
-  let at = 0;
-  for (let i = 0; i < n; i++) {
+function unpack(text, n) {
+  const bytes = atob(text), numbers = new Float64Array(n);
+  for (let i = 0, at = 0; i < n; i++) {
     let v = 0, factor = 1, byte;
     do { byte = bytes.charCodeAt(at++); v += (byte & 127) * factor; factor *= 128; } while (byte & 128);
-    each(i, v);
+    numbers[i] = v;
   }
+  return numbers;
 }
-const unzig = v => v % 2 ? -(v + 1) / 2 : v / 2;
+function signs(numbers) {
+  for (let i = 0; i < numbers.length; i++) { const v = numbers[i]; numbers[i] = v % 2 ? -(v + 1) / 2 : v / 2; }
+  return numbers;
+}
 const T = D.tree, N = T.boxes;
-const parent = new Int32Array(N), group = new Int32Array(N), fate = new Uint8Array(N);
-const own = [new Float64Array(N), new Float64Array(N)], cost = [new Float64Array(N), new Float64Array(N)];
-unpack(T.parent, N, (i, v) => { parent[i] = v ? i - v : -1; });
-unpack(T.function, N, (i, v) => { group[i] = unzig(v); });
-unpack(T.fate, N, (i, v) => { fate[i] = v; });
-unpack(T.before, N, (i, v) => { own[0][i] = unzig(v) * T.quantum; });
-unpack(T.after, N, (i, v) => { own[1][i] = unzig(v) * T.quantum; });
+const parent = Int32Array.from(unpack(T.parent, N), (up, i) => up ? i - up : -1);
+const group = Int32Array.from(signs(unpack(T.function, N))), fate = Uint8Array.from(unpack(T.fate, N));
+const own = [T.before, T.after].map(text => signs(unpack(text, N)).map(v => v * T.quantum)), cost = [new Float64Array(N), new Float64Array(N)];
 const boxName = i => group[i] < 0 ? `${count(-group[i])} smaller` : nameOf(group[i]);
 
 const IDLE = D.layers.indexOf("idle");

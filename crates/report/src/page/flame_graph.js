@@ -1,17 +1,20 @@
 // A flame graph on a canvas. Boxes are rows of flat arrays, parents first, and there may be hundreds of thousands:
-// nothing is allocated per box, a level finds what is in view by bisection, and what is thinner than half a pixel is
-// drawn as one grey run with its neighbours.
+// nothing is allocated per box, a level finds what is in view by bisection, what is thinner than half a pixel is drawn
+// as one grey run with its neighbours, and what follows the pointer is drawn over a picture that is kept.
 //
 // `o` says what boxes are: `parent`, `group` (function of each box, negative for folded ones), `name(i)`, `fill(i)`,
 // `groupName(i)` and optionally `decorate(ctx, i, x, y, w, h, ink)`, `prefix(i)`; what is said of them: `describe(i)`
 // (elements), `spoken(i)`, `note(i)`, `allText()`, `hint`; and `onEscape()`, true when it had something to do.
 function flameGraph(o) {
   const ROW = 20, TOP = 4, N = o.parent.length, { parent, group } = o;
-  const scroll = $("scroll"), canvas = $("canvas"), ctx = canvas.getContext("2d");
+  const scroll = $("scroll"), canvas = $("canvas"), screen = canvas.getContext("2d");
+  const sheet = document.createElement("canvas"), ctx = sheet.getContext("2d");
   const left = new Float64Array(N), next = new Float64Array(N), depth = new Int32Array(N);
   const order = new Int32Array(N), level = new Int32Array(N), place = new Int32Array(N);
   let width = new Float64Array(N), whole = 0, ruler = 0, deepest = 0;
-  let zoom = -1, hover = -1, picked = -1, matches = null, queued = false, W = 0, H = 0;
+  let zoom = -1, hover = -1, picked = -1, matches = null, queued = false, stale = true, revealed = false, W = 0, H = 0;
+  // Row, left, top and width of what is on the sheet.
+  let boxes = new Float64Array(4096), drawnBoxes = 0;
 
   // The callees of row i are kids[first[i + 1]..first[i + 2]]; those of no row are the roots.
   const first = new Int32Array(N + 2), kids = new Int32Array(N);
@@ -71,14 +74,17 @@ function flameGraph(o) {
   function resize() {
     const ratio = devicePixelRatio || 1;
     W = scroll.clientWidth; H = scroll.clientHeight;
-    canvas.width = Math.round(W * ratio); canvas.height = Math.round(H * ratio);
+    for (const c of [canvas, sheet]) {
+      c.width = Math.round(W * ratio); c.height = Math.round(H * ratio);
+      c.getContext("2d").setTransform(ratio, 0, 0, ratio, 0, 0);
+    }
     canvas.style.width = W + "px"; canvas.style.height = H + "px";
-    ctx.setTransform(ratio, 0, 0, ratio, 0, 0);
     $("space").style.height = height() + "px";
     draw();
   }
   function height() { return (deepest + 1) * ROW + 2 * TOP; }
-  function draw() { if (!queued) { queued = true; requestAnimationFrame(paint); } }
+  function draw() { stale = true; point(); }
+  function point() { if (!queued) { queued = true; requestAnimationFrame(paint); } }
   function view() { return zoom < 0 ? [0, ruler] : [left[zoom], width[zoom]]; }
   // The first box of a level that ends right of x.
   function bisect(d, x) {
@@ -89,16 +95,32 @@ function flameGraph(o) {
 
   function paint() {
     queued = false;
-    const began = performance.now();
-    const style = getComputedStyle(document.documentElement), focus = style.getPropertyValue("--focus");
-    const text = style.getPropertyValue("--text"), grey = dark ? "#3b3835" : "#e2ddd6";
+    const began = performance.now(), style = getComputedStyle(document.documentElement);
+    const text = style.getPropertyValue("--text"), focus = style.getPropertyValue("--focus");
+    if (stale) paintSheet(text);
+    stale = false;
+    if (!W || !H) return;
+    screen.clearRect(0, 0, W, H);
+    screen.drawImage(sheet, 0, 0, W, H);
+    const same = hover >= 0 && group[hover] >= 0 ? group[hover] : null;
+    for (let k = 0; k < drawnBoxes; k += 4) {
+      const i = boxes[k];
+      if (i !== picked && group[i] !== same) continue;
+      const [x, y, w] = boxes.subarray(k + 1, k + 4);
+      if (group[i] === same && w > 2) outline(screen, x, y, w, text, i === hover ? 2 : 1);
+      if (i === picked) outline(screen, x, y, w, focus, 3);
+    }
+    canvas.dataset.frame = (performance.now() - began).toFixed(2);
+  }
+  function paintSheet(text) {
+    const grey = dark ? "#3b3835" : "#e2ddd6";
+    drawnBoxes = 0;
     ctx.clearRect(0, 0, W, H);
     ctx.font = "12px ui-monospace, SFMono-Regular, Menlo, Consolas, 'DejaVu Sans Mono', monospace";
     ctx.textBaseline = "middle";
     const letter = ctx.measureText("m").width, top = scroll.scrollTop;
     const [x0, span] = view(), scale = span > 0 ? W / span : 0;
     if (top < ROW + TOP) box(o.allText(), 0, zoom < 0 ? whole * scale : W, TOP - top, dark ? "#4a4641" : "#d8d2c9", letter);
-    const same = hover >= 0 && group[hover] >= 0 ? group[hover] : null;
     const from = Math.max(1, Math.floor((top - TOP) / ROW)), to = Math.min(deepest, Math.ceil((top + H) / ROW));
     for (let d = from; d <= to; d++) {
       const y = TOP + d * ROW - top, end = levelStart[d + 1], above = zoom >= 0 && d < depth[zoom];
@@ -124,15 +146,15 @@ function flameGraph(o) {
         const fill = group[i] < 0 ? grey : found && o.found ? o.found() : o.fill(i);
         box(o.name(i), x, w, y, fill, letter, i);
         ctx.globalAlpha = 1;
-        if (same !== null && group[i] === same && w > 2) outline(x, y, w, text, i === hover ? 2 : 1);
-        if (found && !o.found && w > 2) outline(x, y, w, text, 2);
-        if (i === picked) outline(x, y, w, focus, 3);
+        if (found && !o.found && w > 2) outline(ctx, x, y, w, text, 2);
+        if (drawnBoxes + 4 > boxes.length) { const more = new Float64Array(2 * boxes.length); more.set(boxes); boxes = more; }
+        boxes[drawnBoxes] = i; boxes[drawnBoxes + 1] = x; boxes[drawnBoxes + 2] = y; boxes[drawnBoxes + 3] = w;
+        drawnBoxes += 4;
       }
       flush();
     }
-    canvas.dataset.frame = (performance.now() - began).toFixed(2);
   }
-  function outline(x, y, w, colour, thick) {
+  function outline(ctx, x, y, w, colour, thick) {
     ctx.strokeStyle = colour; ctx.lineWidth = thick;
     ctx.strokeRect(x + thick / 2, y + thick / 2, Math.max(1, w - 1 - thick), ROW - 1 - thick);
   }
@@ -178,7 +200,11 @@ function flameGraph(o) {
   }
   function reveal(i, rows) {
     const y = TOP + depth[i] * ROW;
-    if (y < scroll.scrollTop + ROW || y > scroll.scrollTop + H - (rows + 1) * ROW) scroll.scrollTop = Math.max(0, y - 3 * ROW);
+    if (y < scroll.scrollTop + ROW || y > scroll.scrollTop + H - (rows + 1) * ROW) {
+      const before = scroll.scrollTop;
+      scroll.scrollTop = Math.max(0, y - 3 * ROW);
+      revealed = scroll.scrollTop !== before;
+    }
   }
   function path(i) {
     const p = [];
@@ -215,7 +241,7 @@ function flameGraph(o) {
     const x = area.left + Math.max(0, (left[i] - x0) / span * W);
     showTip(o.describe(i), Math.min(x, area.right), area.top + TOP + depth[i] * ROW - scroll.scrollTop);
     if ($("spoken")) $("spoken").textContent = o.spoken(i);
-    draw();
+    point();
   }
   // The next box of the level that can be seen.
   function neighbour(step) {
@@ -253,14 +279,18 @@ function flameGraph(o) {
     return true;
   }
 
-  scroll.addEventListener("scroll", () => { hideTip(); draw(); });
+  scroll.addEventListener("scroll", () => {
+    if (!revealed) hideTip();
+    revealed = false;
+    draw();
+  });
   scroll.addEventListener("mousemove", event => {
     const i = at(event);
-    if (i !== hover) { hover = i < 0 ? -1 : i; draw(); }
+    if (i !== hover) { hover = i < 0 ? -1 : i; point(); }
     canvas.style.cursor = i >= 0 || i === -2 ? "pointer" : "default";
     if (i >= 0) showTip(o.describe(i), event.clientX, event.clientY); else hideTip();
   });
-  scroll.addEventListener("mouseleave", () => { hover = -1; hideTip(); draw(); });
+  scroll.addEventListener("mouseleave", () => { hover = -1; hideTip(); point(); });
   scroll.addEventListener("blur", hideTip);
   scroll.addEventListener("click", event => {
     const i = at(event);
@@ -288,7 +318,7 @@ function flameGraph(o) {
   };
 }
 
-// The ink that can be read on a colour: WCAG's contrast, the better of the two.
+// The ink that can be read on a colour: a contrast of 4.5 by WCAG 2, which either black or white has.
 const inks = new Map();
 function inkOn(fill) {
   let ink = inks.get(fill);
@@ -297,8 +327,8 @@ function inkOn(fill) {
   probe.fillStyle = fill;
   probe.fillRect(0, 0, 1, 1);
   const [r, g, b] = [...probe.getImageData(0, 0, 1, 1).data].map(c => (c /= 255) <= .03928 ? c / 12.92 : ((c + .055) / 1.055) ** 2.4);
-  const light = .2126 * r + .7152 * g + .0722 * b;
-  ink = (light + .05) / .064 > 1.05 / (light + .05) ? "#22201d" : "#ffffff";
+  const light = .2126 * r + .7152 * g + .0722 * b + .05;
+  ink = light / .064 >= 4.5 ? "#22201d" : light / .05 > 1.05 / light ? "#000000" : "#ffffff";
   inks.set(fill, ink);
   return ink;
 }

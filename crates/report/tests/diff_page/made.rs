@@ -79,7 +79,13 @@ pub fn bare(tree: DiffTree) -> Diff {
 }
 
 /// A suspect in some rows of a tree.
-pub fn suspect(tree: &DiffTree, rank: usize, kind: Kind, contexts: &[usize], share: f64) -> Suspect {
+pub fn suspect(
+    tree: &DiffTree,
+    rank: usize,
+    kind: Kind,
+    contexts: &[usize],
+    share: f64,
+) -> Suspect {
     let view = |row: usize| tree.functions[tree.rows[row].function as usize].clone();
     let mut path = Vec::new();
     let mut at = contexts.first().copied();
@@ -148,13 +154,14 @@ pub fn everything() -> Diff {
     second.was = Some(function("fillDraw", "map.js", 127));
     let gone = suspect(&tree, 1, Kind::Gone, &[8], -0.07);
     let faster = suspect(&tree, 2, Kind::Faster, &[7], -0.09);
-    let runtime = [(16, 400.0, 380.0), (17, 5.0, 11.0)].map(|(row, before, after): (usize, _, _)| {
-        RuntimeCost {
-            function: tree.functions[tree.rows[row].function as usize].clone(),
-            before: before * 1e6,
-            after: after * 1e6,
-        }
-    });
+    let runtime =
+        [(16, 400.0, 380.0), (17, 5.0, 11.0)].map(|(row, before, after): (usize, _, _)| {
+            RuntimeCost {
+                function: tree.functions[tree.rows[row].function as usize].clone(),
+                before: before * 1e6,
+                after: after * 1e6,
+            }
+        });
     Diff {
         verdict: Verdict::Regressed,
         before: side("before", &[187.0, 189.0, 196.0]),
@@ -195,12 +202,15 @@ pub fn paths(tree: &DiffTree) -> Vec<RankedPath> {
             let mut at = Some(leaf);
             while let Some(row) = at {
                 let (before, after) = costs[row];
-                functions.insert(0, PathFunction {
-                    function: tree.functions[rows[row].function as usize].clone(),
-                    latency: after,
-                    delta: after - before,
-                    rank: 0,
-                });
+                functions.insert(
+                    0,
+                    PathFunction {
+                        function: tree.functions[rows[row].function as usize].clone(),
+                        latency: after,
+                        delta: after - before,
+                        rank: 0,
+                    },
+                );
                 at = rows[row].parent.map(|parent| parent as usize);
             }
             let mut order: Vec<usize> = (0..functions.len()).collect();
@@ -230,16 +240,17 @@ pub fn critical() -> Diff {
         (Some(4), "utf", None, 140.0, true),
         (Some(0), "paint", Some(60.0), 115.0, true),
     ];
-    let node = |(id, (parent, name, before, after, cause)): (usize, (_, &str, Option<f64>, f64, _))| {
-        CriticalNode {
-            id,
-            parent,
-            function: function(name, "map.js", 12),
-            before: before.map(|before| before * 1e6),
-            after: after * 1e6,
-            cause,
-        }
-    };
+    let node =
+        |(id, (parent, name, before, after, cause)): (usize, (_, &str, Option<f64>, f64, _))| {
+            CriticalNode {
+                id,
+                parent,
+                function: function(name, "map.js", 12),
+                before: before.map(|before| before * 1e6),
+                after: after * 1e6,
+                cause,
+            }
+        };
     let nodes = nodes.into_iter().enumerate().map(node).collect();
     Diff {
         method: Method::CriticalGraph,
@@ -287,11 +298,18 @@ pub fn hostile() -> Diff {
 /// A tree of many contexts, as wide and as deep as real ones: few heavy callees, many light ones.
 pub fn large(contexts: usize) -> Diff {
     let functions: Vec<FunctionView> = (0..5000)
-        .map(|n| function(&format!("module{}::function_{n}", n % 97), &format!("src/part{}.rs", n % 211), n + 1))
+        .map(|n| {
+            function(
+                &format!("module{}::function_{n}", n % 97),
+                &format!("src/part{}.rs", n % 211),
+                n + 1,
+            )
+        })
         .collect();
     let mut state = 7u64;
     let mut next = move || {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        state =
+            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         state >> 33
     };
     let mut rows: Vec<DiffRow> = Vec::with_capacity(contexts);
@@ -312,7 +330,8 @@ pub fn large(contexts: usize) -> Diff {
         above.push(row as u32);
     }
     let tree = DiffTree { functions, rows };
-    let contexts: Vec<usize> = (0..tree.rows.len()).filter(|row| tree.rows[*row].function == 11).collect();
+    let contexts: Vec<usize> =
+        (0..tree.rows.len()).filter(|row| tree.rows[*row].function == 11).collect();
     let first = suspect(&tree, 1, Kind::Slower, &contexts, 0.3);
     Diff { verdict: Verdict::Regressed, suspects: vec![first], ..bare(tree) }
 }
