@@ -36,9 +36,11 @@ pub fn json_for_script(data: &impl Serialize) -> io::Result<String> {
     let mut out = String::with_capacity(json.len());
     for letter in json.chars() {
         match letter {
-            '<' | '>' | '&' | '\u{2028}' | '\u{2029}' => {
-                out.push_str(&format!("\\u{:04x}", letter as u32));
-            }
+            '<' => out.push_str("\\u003c"),
+            '>' => out.push_str("\\u003e"),
+            '&' => out.push_str("\\u0026"),
+            '\u{2028}' => out.push_str("\\u2028"),
+            '\u{2029}' => out.push_str("\\u2029"),
             letter => out.push(letter),
         }
     }

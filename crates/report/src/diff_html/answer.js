@@ -7,7 +7,12 @@ const tone = v => v > 0 ? "more" : v < 0 ? "less" : "";
 const arrow = (b, a) => `${value(b)} → ${value(a)}`;
 const range = (low, high, show) => low === null || high === null || low === high ? "" : `${show(low)} to ${show(high)}`;
 const chance = p => p === null ? "" : p < .001 ? "p < 0.001" : `p = ${p.toFixed(3)}`;
-const grown = (part, of) => of > 0 ? ` (${part < 0 ? "−" : "+"}${(Math.abs(part) / of * 100).toFixed(Math.abs(part) / of < .0995 ? 1 : 0)}%)` : "";
+// A share of one in a sentence: `54 %`, `3.2 %`.
+function inPercent(share) {
+  const p = Math.abs(share) * 100;
+  return p === 0 ? "0 %" : p < .1 ? "<0.1 %" : p < 9.95 ? `${p.toFixed(1)} %` : `${count(Math.round(p))} %`;
+}
+const grown = (part, of) => of > 0 && part ? `${part < 0 ? "−" : "+"}${inPercent(part / of)}` : "";
 
 function drawn(tag, attributes, ...children) {
   const e = document.createElementNS("http://www.w3.org/2000/svg", tag);
@@ -44,7 +49,13 @@ function dots(runs, intervals) {
 const VERDICTS = { regressed: ["▲", "more"], improved: ["▼", "less"], unchanged: ["=", ""], inconclusive: ["?", ""] };
 function answer() {
   document.title = "perfblame: " + D.headline;
-  const side = s => s.inputs.length ? s.inputs[0] + (s.inputs.length > 1 ? ` and ${counted(s.inputs.length - 1, "more run")}` : "") : "nothing";
+  // The folder that all runs of a side are in, or what its only run is called.
+  const side = s => {
+    if (s.inputs.length < 2) return s.inputs[0] || "nothing";
+    let folder = s.inputs[0].slice(0, s.inputs[0].lastIndexOf("/"));
+    while (folder && !s.inputs.every(input => input.startsWith(folder + "/"))) folder = folder.slice(0, Math.max(0, folder.lastIndexOf("/")));
+    return `${folder || s.inputs[0] + " …"} (${counted(s.inputs.length, "run")})`;
+  };
   $("sides").append(element("b", "perfblame diff"), `  ${side(D.before)} → ${side(D.after)}`);
   $("sides").title = [...D.before.inputs, "→", ...D.after.inputs].join("\n");
   const [sign, kind] = VERDICTS[D.verdict];
@@ -56,7 +67,7 @@ function answer() {
   const runs = s => [counted(s.totals.length, "run"), range(s.total[1], s.total[2], value)].filter(t => t).join(", ");
   row("before", value(D.before.total[0]), runs(D.before));
   row("after", value(D.after.total[0]), runs(D.after));
-  row("change", signed(change), [grown(change, D.before.total[0]).trim(), range(low, high, signed), chance(D.p)].filter(t => t).join(", "), tone(change));
+  row("change", signed(change), [grown(change, D.before.total[0]), range(low, high, signed), chance(D.p)].filter(t => t).join(", "), tone(change));
   $("totals").append(list, dots([D.before.totals, D.after.totals], [D.before.total, D.after.total]));
   $("totals").className = "panel";
   if (D.runs_needed) $("totals").after(element("p", `These runs cannot tell. About ${counted(D.runs_needed, "run")} on each side would.`));
@@ -102,7 +113,7 @@ function suspect(s, better) {
 
   const bar = parts("div", better ? "bar less" : "bar", element("i", ""));
   bar.firstChild.style.width = Math.min(100, Math.abs(s.share) * 100) + "%";
-  const share = percent(Math.abs(s.share), 1) + " of the change";
+  const share = inPercent(s.share) + " of the change";
   const [delta, low, high] = s.delta;
   card.append(parts("div", "",
     parts("div", "number", element("span", signed(delta), "delta " + tone(delta)), element("span", `  ${arrow(s.before, s.after)}`)),
@@ -134,7 +145,7 @@ function suspects(id, list, better, none) {
     const left = list.slice(from + AT_ONCE);
     if (!left.length) return;
     const share = left.reduce((sum, s) => sum + Math.abs(s.share), 0);
-    const open = element("button", `Show ${count(left.length)} more, ${percent(share, 1)} of the change together`);
+    const open = element("button", `Show ${count(left.length)} more, ${inPercent(share)} of the change together`);
     open.onclick = () => { open.remove(); more(from + AT_ONCE); };
     place.append(open);
   };
@@ -150,7 +161,7 @@ function rest() {
     for (const [f, b, a] of D.runtime) row("td", [[nameOf(f), "mono"], [value(b), "number"], [value(a), "number"], [signed(a - b), "number " + tone(a - b)]]);
     place.append(parts("div", "scrolls", table));
   }
-  const part = D.change[0] ? ` (${percent(Math.abs(D.unexplained / D.change[0]), 1)} of the change)` : "";
+  const part = D.change[0] ? ` (${inPercent(D.unexplained / D.change[0])} of the change)` : "";
   place.append(element("p", D.unexplained ? `Not explained by anything above: ${signed(D.unexplained)}${part}.` : "The change is explained in full by what is above."));
 }
 

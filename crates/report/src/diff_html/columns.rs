@@ -69,6 +69,38 @@ mod tests {
         assert_eq!(base64(b"any carnal pleasu"), "YW55IGNhcm5hbCBwbGVhc3U=");
     }
 
+    /// What the page does.
+    fn unpacked(text: &str) -> Vec<u64> {
+        let digit = |letter: u8| ALPHABET.iter().position(|known| *known == letter);
+        let (mut bits, mut held) = (0u32, 0);
+        let (mut numbers, mut number, mut shift) = (Vec::new(), 0u64, 0);
+        for digit in text.bytes().map_while(digit) {
+            (bits, held) = (bits << 6 | digit as u32, held + 6);
+            if held < 8 {
+                continue;
+            }
+            held -= 8;
+            let byte = u64::from(bits >> held) & 0xff;
+            number |= (byte & 0x7f) << shift;
+            shift += 7;
+            if byte < 0x80 {
+                numbers.push(std::mem::take(&mut number));
+                shift = 0;
+            }
+        }
+        numbers
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn packing_loses_nothing(numbers: Vec<u64>, signed: Vec<i64>) {
+            proptest::prop_assert_eq!(&unpacked(&packed(numbers.iter().copied())), &numbers);
+            let back = unpacked(&packed_signed(signed.iter().copied()));
+            let back: Vec<i64> = back.iter().map(|n| (n >> 1) as i64 ^ -((n & 1) as i64)).collect();
+            proptest::prop_assert_eq!(back, signed);
+        }
+    }
+
     #[test]
     fn costs_keep_ten_digits() {
         for whole in [1e-9, 0.3, 1.0, 7e9, 1e15] {

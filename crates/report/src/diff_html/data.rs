@@ -8,7 +8,7 @@ use perfblame_cct::Layer;
 use serde::Serialize;
 
 use super::columns::{packed, packed_costs, packed_signed};
-use super::fold::{What, fold};
+use super::fold::{FlameBox, Folded, What, fold};
 use crate::page::Metric;
 use crate::show_text::place_of;
 
@@ -271,7 +271,7 @@ fn path_data<'a>(path: &'a RankedPath, known: &mut Known<'a>) -> PathData {
     PathData { functions: functions.collect(), rank: path.rank, cost: path.cost, new: path.new }
 }
 
-fn tree<'a>(diff: &'a Diff, folded: &super::fold::Folded, known: &mut Known<'a>) -> Tree {
+fn tree<'a>(diff: &'a Diff, folded: &Folded, known: &mut Known<'a>) -> Tree {
     let (rows, functions) = (&diff.tree.rows, &diff.tree.functions);
     // The page's number of each function of the tree, once it is seen.
     let mut numbers: Vec<Option<usize>> = vec![None; functions.len()];
@@ -294,7 +294,7 @@ fn tree<'a>(diff: &'a Diff, folded: &super::fold::Folded, known: &mut Known<'a>)
     let above = |(row, parent): (usize, Option<u32>)| {
         parent.map_or(0, |parent| (row as u64).saturating_sub(u64::from(parent)))
     };
-    let whole = |cost: fn(&super::fold::Box) -> f64| -> f64 {
+    let whole = |cost: fn(&FlameBox) -> f64| -> f64 {
         folded.boxes.iter().map(cost).filter(|cost| cost.is_finite()).map(f64::abs).sum()
     };
     let whole = whole(|place| place.before).max(whole(|place| place.after));
@@ -308,6 +308,6 @@ fn tree<'a>(diff: &'a Diff, folded: &super::fold::Folded, known: &mut Known<'a>)
         before,
         after,
         quantum,
-        folded: (folded.folded, folded.before, folded.after),
+        folded: (folded.contexts, folded.before, folded.after),
     }
 }

@@ -7,18 +7,18 @@ use perfblame_analysis::DiffTree;
 /// The contexts of a page, parents first.
 #[derive(Debug, Default)]
 pub struct Folded {
-    pub boxes: Vec<Box>,
+    pub boxes: Vec<FlameBox>,
     /// The box of each row of the tree.
     pub place: Vec<u32>,
     /// Contexts that have no box of their own, and their own costs before and after.
-    pub folded: usize,
+    pub contexts: usize,
     pub before: f64,
     pub after: f64,
 }
 
 /// A box of the flame graph.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Box {
+pub struct FlameBox {
     pub parent: Option<u32>,
     pub what: What,
     /// Own costs.
@@ -48,17 +48,22 @@ pub fn fold(tree: &DiffTree, limit: usize, always: &[usize]) -> Folded {
         let above = parent(row);
         let parent = above.map(|above| folded.place[above]);
         let place = if keep[row] {
-            folded.boxes.push(Box { parent, what: What::Row(row as u32), before: 0.0, after: 0.0 });
+            folded.boxes.push(FlameBox {
+                parent,
+                what: What::Row(row as u32),
+                before: 0.0,
+                after: 0.0,
+            });
             folded.boxes.len() as u32 - 1
         } else {
-            folded.folded += 1;
+            folded.contexts += 1;
             folded.before += costs.before;
             folded.after += costs.after;
             match (above, parent) {
                 (Some(above), Some(parent)) if !keep[above] => parent,
                 _ => *rest.entry(parent).or_insert_with(|| {
                     let what = What::Contexts(0);
-                    folded.boxes.push(Box { parent, what, before: 0.0, after: 0.0 });
+                    folded.boxes.push(FlameBox { parent, what, before: 0.0, after: 0.0 });
                     folded.boxes.len() as u32 - 1
                 }),
             }
@@ -149,14 +154,14 @@ mod tests {
             (Some(1), 0.0, 0.25),
         ]);
         let all = fold(&tree, 6, &[]);
-        assert_eq!((all.boxes.len(), all.folded), (6, 0));
+        assert_eq!((all.boxes.len(), all.contexts), (6, 0));
         let some = fold(&tree, 2, &[]);
         assert_eq!(
             drawn(&some),
             ["- Row(0) 1 1", "0 Row(1) 50 90", "0 Contexts(3) 4.5 2.5", "1 Contexts(1) 0 0.25"]
         );
         assert_eq!(some.place, [0, 1, 2, 2, 2, 3]);
-        assert_eq!((some.folded, some.before, some.after), (4, 4.5, 2.75));
+        assert_eq!((some.contexts, some.before, some.after), (4, 4.5, 2.75));
     }
 
     #[test]

@@ -48,7 +48,8 @@ function criticalCalls() {
 function withoutChains(calls, open) {
   const callees = new Int32Array(calls.length);
   for (const c of calls) if (c.parent >= 0) callees[c.parent]++;
-  const plain = (c, k) => callees[k] === 1 && !c.cause && c.parent >= 0 && callees[c.parent] === 1 && c.before !== null;
+  const plain = (c, k) => callees[k] === 1 && !c.cause && c.parent >= 0 && callees[c.parent] === 1 &&
+    (c.before === null) === (calls[c.parent].before === null);
   const run = new Int32Array(calls.length).fill(-1), length = new Map();
   calls.forEach((c, k) => {
     if (!plain(c, k)) return;
@@ -114,7 +115,7 @@ function drawCalls(calls, place) {
         drawn("text", { x: 10, y: 36, class: "cost" }, c.fold ? "click to unfold" : costs),
         drawn("title", {}, c.fold ? text : `${c.name}\n${c.place}\n${costs} (${signed(change)})`));
       if (c.cause) box.classList.add("cause");
-      if (c.before === null && !c.cause) box.classList.add("new");
+      if (c.before === null && !c.cause && !c.fold) box.classList.add("new");
       const act = c.fold ? () => { open.add(c.run); paint(); } : c.box !== undefined ? () => showBoxes({ boxes: [c.box], contexts: 1, function: group[c.box], kind: "" }) : null;
       if (act) {
         box.classList.add(c.fold ? "fold" : "shown");
@@ -125,19 +126,20 @@ function drawCalls(calls, place) {
       picture.append(box);
     }
     place.replaceChildren(picture);
+    return shown.length ? X(shown[0]) + WIDE / 2 : 0;
   };
-  paint();
+  place.scrollLeft = paint() - place.clientWidth / 2;
 }
 
 function callGraph() {
   const section = $("graph"), critical = D.graph !== null;
   const [calls, said] = critical ? criticalCalls() : suspectCalls();
-  section.hidden = !calls.length;
-  if (!calls.length) return;
+  section.hidden = !calls.length && !said;
   section.querySelector("h2").textContent = critical ? "Critical graph" : "Paths to the suspects";
   section.querySelector(".note").textContent = (critical
     ? `Calls that got slower by ${value(D.graph.threshold)} or more; filled ones are causes. `
     : "Callers above callees; filled ones are suspects. Lines are thicker where more was added. ") + said;
   section.querySelector(".sheet").setAttribute("aria-label", section.querySelector("h2").textContent);
-  drawCalls(calls, section.querySelector(".sheet"));
+  section.querySelector(".sheet").hidden = !calls.length;
+  if (calls.length) drawCalls(calls, section.querySelector(".sheet"));
 }

@@ -10,8 +10,8 @@ function heatMap() {
     const v = Math.abs(of(f));
     if (v > 0) { low = Math.min(low, v); high = Math.max(high, v); }
   }
-  // Beyond a million times less nobody sees a colour.
-  low = Math.max(low, high / 1e6);
+  // What is ten thousand times less is as pale as can be.
+  low = Math.max(low, high / 1e4);
   const t = v => high > low ? Math.max(0, Math.log(Math.abs(v) / low) / Math.log(high / low)) : 1;
   const colour = v => v ? ramp[STEPS + Math.sign(v) * Math.max(1, Math.round(t(v) * STEPS))] : ramp[STEPS];
   const table = element("table", "");
@@ -30,8 +30,19 @@ function heatMap() {
     return td;
   };
   const row = path => {
-    const leaf = path.functions.at(-1), name = element("th", leaf ? nameOf(leaf[0]) : "", "leaf");
-    name.title = leaf ? nameOf(leaf[0]) : "";
+    const leaf = path.functions.at(-1), open = element("button", leaf ? nameOf(leaf[0]) : ""), name = parts("th", "leaf", open);
+    open.title = open.textContent;
+    open.setAttribute("aria-expanded", "false");
+    open.onclick = () => {
+      const shown = tr.nextSibling && tr.nextSibling.className === "names";
+      if (shown) tr.nextSibling.remove();
+      else {
+        const all = parts("th", "", longPath(path.functions.map(f => f[0])));
+        all.colSpan = 200;
+        tr.after(parts("tr", "names", all));
+      }
+      open.setAttribute("aria-expanded", String(!shown));
+    };
     const tr = parts("tr", "", element("th", `${path.rank}.`), element("th", signed(path.cost) + (path.new ? " new" : ""), "number " + tone(path.cost)), name);
     const n = path.functions.length;
     path.functions.forEach((f, k) => {
@@ -57,7 +68,9 @@ function heatMap() {
     const td = event.target.closest("td"), steps = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] }[event.key];
     if (!td || !steps) return;
     event.preventDefault();
-    const target = table.rows[td.parentNode.rowIndex + steps[0]];
+    let row = td.parentNode.rowIndex + steps[0];
+    while (steps[0] && table.rows[row] && table.rows[row].className === "names") row += steps[0];
+    const target = table.rows[row];
     const to = target && target.cells[Math.min(td.cellIndex + steps[1], target.cells.length - 1)];
     if (!to || to.tagName !== "TD") return;
     td.tabIndex = -1;

@@ -128,11 +128,11 @@ function describe(i) {
   row("td", "total", value(b[i]), value(a[i]), signed(a[i] - b[i]));
   row("td", "self", value(own[0][i]), value(own[1][i]), signed(own[1][i] - own[0][i]));
   const points = (part(1, i) - part(0, i)) * 100;
-  row("td", "share", percent(part(0, i), 1), percent(part(1, i), 1), `${points < 0 ? "−" : "+"}${Math.abs(points).toFixed(1)} points`);
+  row("td", "share", inPercent(part(0, i)), inPercent(part(1, i)), `${points < 0 ? "−" : "+"}${Math.abs(points).toFixed(1)} points`);
   table.lastChild.previousSibling.previousSibling.lastChild.className = tone(a[i] - b[i]);
   return [element("b", boxName(i)), element("div", facts.join(" · "), "place"), table];
 }
-const brief = i => `${arrow(cost[0][i], cost[1][i])}, ${signed(cost[1][i] - cost[0][i])}${grown(cost[1][i] - cost[0][i], cost[0][i])}`;
+const brief = i => `${arrow(cost[0][i], cost[1][i])}, ${[signed(cost[1][i] - cost[0][i]), grown(cost[1][i] - cost[0][i], cost[0][i])].filter(t => t).join(", ")}`;
 
 const flame = flameGraph({
   parent, group, name: boxName, decorate, prefix, describe,
@@ -152,7 +152,7 @@ const flame = flameGraph({
 function legend() {
   const keys = [];
   if (mode === "difference") {
-    const bar = element("span", "", "ramp"), most = scale === "share" ? percent(steepest, 1) : value(steepest);
+    const bar = element("span", "", "ramp"), most = scale === "share" ? inPercent(steepest) : value(steepest);
     bar.style.background = `linear-gradient(to right, ${ramp.join(",")})`;
     keys.push(parts("span", "key", element("span", `less −${most}`), bar, element("span", `+${most} more`)));
     keys.push(element("span", scale === "share" ? "width: the larger share" : "width: the larger cost"));

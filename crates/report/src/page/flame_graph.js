@@ -142,10 +142,9 @@ function flameGraph(o) {
         w = Math.min(w, W - x);
         if (w < .5) continue;
         const found = matches && matches[i];
-        ctx.globalAlpha = matches && !found ? .3 : above ? .6 : 1;
+        const alpha = matches && !found ? .3 : above ? .6 : 1;
         const fill = group[i] < 0 ? grey : found && o.found ? o.found() : o.fill(i);
-        box(o.name(i), x, w, y, fill, letter, i);
-        ctx.globalAlpha = 1;
+        box(o.name(i), x, w, y, fill, letter, i, alpha, text);
         if (found && !o.found && w > 2) outline(ctx, x, y, w, text, 2);
         if (drawnBoxes + 4 > boxes.length) { const more = new Float64Array(2 * boxes.length); more.set(boxes); boxes = more; }
         boxes[drawnBoxes] = i; boxes[drawnBoxes + 1] = x; boxes[drawnBoxes + 2] = y; boxes[drawnBoxes + 3] = w;
@@ -158,11 +157,18 @@ function flameGraph(o) {
     ctx.strokeStyle = colour; ctx.lineWidth = thick;
     ctx.strokeRect(x + thick / 2, y + thick / 2, Math.max(1, w - 1 - thick), ROW - 1 - thick);
   }
-  function box(text, x, w, y, fill, letter, i) {
-    const shown = Math.max(.5, w > 3 ? w - 1 : w), ink = inkOn(fill);
+  function box(text, x, w, y, fill, letter, i, alpha = 1, plain = "") {
+    // What is pale is close to the paper, where text has the page's colour.
+    const shown = Math.max(.5, w > 3 ? w - 1 : w), ink = alpha < 1 ? plain : inkOn(fill);
+    ctx.globalAlpha = alpha;
     ctx.fillStyle = fill;
     ctx.fillRect(x, y, shown, ROW - 1);
     if (i >= 0 && o.decorate && w >= 3) o.decorate(ctx, i, x, y, shown, ROW - 1, ink);
+    ctx.globalAlpha = alpha < 1 ? .75 : 1;
+    write(text, x, w, y, letter, i, ink);
+    ctx.globalAlpha = 1;
+  }
+  function write(text, x, w, y, letter, i, ink) {
     if (w < letter * 3) return;
     const prefix = i >= 0 && o.prefix ? o.prefix(i) : "", fits = Math.floor((w - 8) / letter) - prefix.length;
     // A package says less than a class and its method.
