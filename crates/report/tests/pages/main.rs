@@ -1,5 +1,6 @@
-//! The page of a comparison in a real browser: what it says, how it is used, what it does with names that mean harm,
-//! how long a frame takes. `cargo xtask setup` installs the browser; without it these tests fail rather than pretend.
+//! Pages in a real browser: what they say, how they are used, what they do with names that mean
+//! harm, how long a frame takes. `cargo xtask setup` installs the browser; without it these tests fail rather than
+//! pretend.
 #![allow(clippy::unwrap_used, reason = "helpers of tests are tests")]
 
 mod made;
@@ -9,16 +10,23 @@ use std::process::Command;
 
 use expect_test::expect;
 use perfblame_analysis::{Diff, DiffQuery, LoadOptions, diff, expand, load};
+use perfblame_cct::MetricId;
 use perfblame_readers::Tally;
+use perfblame_report::{FlamePage, flame_html};
 use serde_json::Value;
 
 /// What a page does in one of the cases of `drive.cjs`; it must not complain or ask for anything.
 fn drive(case: &str, diff: &Diff) -> Value {
+    let mut page = Vec::new();
+    perfblame_report::diff_html(diff, &mut page).unwrap();
+    drive_page(case, &page)
+}
+
+fn drive_page(case: &str, content: &[u8]) -> Value {
     let folder = Folder::new();
     let page = folder.0.join("page.html");
-    let mut file = std::fs::File::create(&page).unwrap();
-    perfblame_report::diff_html(diff, &mut file).unwrap();
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/diff_page/drive.cjs");
+    std::fs::write(&page, content).unwrap();
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/pages/drive.cjs");
     let mut node = Command::new(program("node"));
     node.arg(script).arg(playwright()).arg(program("chromium")).arg(page).arg(case);
     if let Some(pictures) = std::env::var_os("PERFBLAME_PICTURES") {
@@ -69,9 +77,10 @@ fn program(name: &str) -> PathBuf {
     found.unwrap_or_else(|| panic!("{name} is missing: `cargo xtask setup` installs it"))
 }
 
-/// A line per row of JSON.
-fn lines(rows: &Value) -> String {
-    rows.as_array().unwrap().iter().map(|row| format!("{row}\n")).collect()
+/// A line per row.
+fn lines(rows: &Value, of: impl Fn(&Value) -> String) -> String {
+    let rows: Vec<String> = rows.as_array().unwrap().iter().map(of).collect();
+    rows.join("\n") + "\n"
 }
 
 #[test]
@@ -87,7 +96,7 @@ fn everything_is_said_wide_and_narrow_light_and_dark() {
         "#1 utf",
         "map.js:57",
         "+ new",
-        "83.0% of the change",
+        "83 % of the change",
         "+171 ms",
         "calls 0 → 1,204",
         "added utf src/layer.js:41–58 in 3f2c1aa",
@@ -108,8 +117,7 @@ fn everything_is_said_wide_and_narrow_light_and_dark() {
 #[test]
 fn search_counts_what_it_finds_and_goes_there() {
     let seen = drive("search", &made::everything());
-    let of = |row: &Value| format!("{} | {} | {}\n", row["focus"], row["found"], row["tip"]);
-    let seen: String = seen.as_array().unwrap().iter().map(of).collect();
+    let seen = lines(&seen, |row| format!("{} | {} | {}", row["focus"], row["found"], row["tip"]));
     expect![[r#"
         "search" | "" | null
         "search" | "2 contexts of 1 function: 0 s → 171 ms (+171 ms)" | null
@@ -125,12 +133,11 @@ fn search_counts_what_it_finds_and_goes_there() {
 #[test]
 fn clicks_zoom_and_the_trail_leads_back() {
     let seen = drive("zoom", &made::everything());
-    let of = |row: &Value| format!("{} | {} | {}\n", row["tip"], row["trail"], row["found"]);
-    let seen: String = seen.as_array().unwrap().iter().map(of).collect();
+    let seen = lines(&seen, |row| format!("{} | {} | {}", row["tip"], row["trail"], row["found"]));
     expect![[r#"
         "query" | "Click a call to zoom in. Callees are below their callers." | ""
-        null | "allmainqueryRenderedFeaturesrenderedquery 34.0 ms → 182 ms, +148 ms (+435%)" | ""
-        "query" | "allmainqueryRenderedFeaturesrenderedquery 34.0 ms → 182 ms, +148 ms (+435%)" | ""
+        null | "allmainqueryRenderedFeaturesrenderedquery 34.0 ms → 182 ms, +148 ms, +435 %" | ""
+        "query" | "allmainqueryRenderedFeaturesrenderedquery 34.0 ms → 182 ms, +148 ms, +435 %" | ""
         null | "Click a call to zoom in. Callees are below their callers." | ""
         "utf" | "Click a call to zoom in. Callees are below their callers." | "utf: 2 contexts; n goes to the next"
     "#]].assert_eq(&seen);
@@ -138,16 +145,16 @@ fn clicks_zoom_and_the_trail_leads_back() {
 
 #[test]
 fn keys_do_what_the_pointer_does() {
-    let seen = lines(&drive("keys", &made::everything()));
+    let seen = lines(&drive("keys", &made::everything()), Value::to_string);
     expect![[r#"
-        ["ArrowDown","main","Click a call to zoom in. Callees are below their callers.","main: 189 ms → 355 ms, +166 ms (+88%)"]
-        ["ArrowDown","queryRenderedFeatures","Click a call to zoom in. Callees are below their callers.","queryRenderedFeatures: 105 ms → 222 ms, +117 ms (+111%)"]
-        ["ArrowRight","paint","Click a call to zoom in. Callees are below their callers.","paint: 82.0 ms → 131 ms, +49.0 ms (+60%)"]
-        ["ArrowDown","drawFill","Click a call to zoom in. Callees are below their callers.","drawFill: 42.0 ms → 57.0 ms, +15.0 ms (+36%)"]
-        ["Enter",null,"allmainpaintdrawFill 42.0 ms → 57.0 ms, +15.0 ms (+36%)","drawFill: 42.0 ms → 57.0 ms, +15.0 ms (+36%)"]
-        ["ArrowUp","paint","allmainpaintdrawFill 42.0 ms → 57.0 ms, +15.0 ms (+36%)","paint: 82.0 ms → 131 ms, +49.0 ms (+60%)"]
-        ["Backspace",null,"allmainpaint 82.0 ms → 131 ms, +49.0 ms (+60%)","paint: 82.0 ms → 131 ms, +49.0 ms (+60%)"]
-        ["Escape",null,"Click a call to zoom in. Callees are below their callers.","paint: 82.0 ms → 131 ms, +49.0 ms (+60%)"]
+        ["ArrowDown","main","Click a call to zoom in. Callees are below their callers.","main: 189 ms → 355 ms, +166 ms, +88 %"]
+        ["ArrowDown","queryRenderedFeatures","Click a call to zoom in. Callees are below their callers.","queryRenderedFeatures: 105 ms → 222 ms, +117 ms, +111 %"]
+        ["ArrowRight","paint","Click a call to zoom in. Callees are below their callers.","paint: 82.0 ms → 131 ms, +49.0 ms, +60 %"]
+        ["ArrowDown","drawFill","Click a call to zoom in. Callees are below their callers.","drawFill: 42.0 ms → 57.0 ms, +15.0 ms, +36 %"]
+        ["Enter",null,"allmainpaintdrawFill 42.0 ms → 57.0 ms, +15.0 ms, +36 %","drawFill: 42.0 ms → 57.0 ms, +15.0 ms, +36 %"]
+        ["ArrowUp","paint","allmainpaintdrawFill 42.0 ms → 57.0 ms, +15.0 ms, +36 %","paint: 82.0 ms → 131 ms, +49.0 ms, +60 %"]
+        ["Backspace",null,"allmainpaint 82.0 ms → 131 ms, +49.0 ms, +60 %","paint: 82.0 ms → 131 ms, +49.0 ms, +60 %"]
+        ["Escape",null,"Click a call to zoom in. Callees are below their callers.","paint: 82.0 ms → 131 ms, +49.0 ms, +60 %"]
         ["?",true]
         ["Escape",false]
     "#]].assert_eq(&seen);
@@ -155,7 +162,7 @@ fn keys_do_what_the_pointer_does() {
 
 #[test]
 fn widths_follow_the_mode() {
-    let seen = lines(&drive("modes", &made::everything()));
+    let seen = lines(&drive("modes", &made::everything()), Value::to_string);
     expect![[r#"
         ["difference absolute","layer"]
         ["before absolute","serialize"]
@@ -176,6 +183,32 @@ fn paths_to_suspects_and_the_critical_graph_are_drawn() {
     expect![[r##"{"calls":["main","queryRenderedFeatures","rendered","query","layer","#1 utf","paint","#2 drawFill","layer","#1 utf"],"causes":3,"cells":32,"folded":"","new":2,"rows":9,"title":"Paths to the suspects"}"##]].assert_eq(&seen.to_string());
     let seen = drive("parts", &made::critical());
     expect![[r#"{"calls":["root","queryRenderedFeatures","rendered","query","layer","utf","paint"],"causes":2,"cells":32,"folded":"","new":1,"rows":9,"title":"Critical graph"}"#]].assert_eq(&seen.to_string());
+}
+
+#[test]
+fn profiles_are_drawn_by_the_same_flame_graph() {
+    let profile = perfblame_fixtures::profile(
+        "main  main  main main
+         parse parse draw .
+         read  .     .    .",
+    );
+    let page = FlamePage { title: "t", about: "a", metric: MetricId::new(0) };
+    let mut html = Vec::new();
+    flame_html(&profile, page, &mut html).unwrap();
+    let seen = lines(&drive_page("flame", &html), |row| {
+        format!("{} | {} | {}", row["tip"], row["trail"], row["found"])
+    });
+    expect![[r#"
+        "main" | "Click a call to zoom in. Width is cost; callees are below their callers." | ""
+        "parse" | "Click a call to zoom in. Width is cost; callees are below their callers." | ""
+        "draw" | "Click a call to zoom in. Width is cost; callees are below their callers." | ""
+        "parse" | "Click a call to zoom in. Width is cost; callees are below their callers." | ""
+        null | "allmainparse 2 samples, 50.0% of all" | ""
+        null | "allmain 4 samples, 100.0% of all" | ""
+        null | "Click a call to zoom in. Width is cost; callees are below their callers." | ""
+        null | "Click a call to zoom in. Width is cost; callees are below their callers." | "25.0% in 1 function"
+        null | "Click a call to zoom in. Width is cost; callees are below their callers." | ""
+    "#]].assert_eq(&seen);
 }
 
 #[test]

@@ -117,6 +117,23 @@ const CASES = {
     seen.push(["Escape", await page.evaluate(() => document.getElementById("keys").open)]);
     return seen;
   },
+  // The page of one profile.
+  async flame(page) {
+    const seen = [];
+    for (const key of ["ArrowDown", "ArrowDown", "ArrowRight", "ArrowLeft", "Enter", "Backspace", "Escape"]) {
+      await page.keyboard.press(key);
+      await settled(page);
+      seen.push(await state(page));
+    }
+    await page.keyboard.press("/");
+    await page.keyboard.type("read");
+    await settled(page);
+    seen.push(await state(page));
+    await page.keyboard.press("Escape");
+    seen.push(await state(page));
+    if (pictures) await page.screenshot({ path: path.join(pictures, "flame.png") });
+    return seen;
+  },
   async modes(page) {
     const seen = [], row = async () => { const [x, y] = await place(page, .02, 5); await page.mouse.move(0, 0); await page.mouse.move(x, y); await settled(page); const { mode, tip } = await state(page); seen.push([mode, tip]); };
     await row();
