@@ -1,5 +1,5 @@
 // Calls as a tree of boxes, callers above callees: the critical graph, or the paths that lead to the suspects.
-const MOST_CALLS = 1500;
+const MOST_CALLS = 1500, MOST_CONTEXTS = 20;
 
 // The calls between the roots and the suspects' contexts, from the flame graph's rows.
 function suspectCalls() {
@@ -7,7 +7,7 @@ function suspectCalls() {
   let drawnContexts = 0, contexts = 0;
   for (const s of D.suspects) {
     contexts += s.contexts;
-    for (const b of s.boxes) {
+    for (const b of s.boxes.slice(0, MOST_CONTEXTS)) {
       const steps = [];
       for (let i = b; i >= 0 && !wanted.has(i); i = parent[i]) steps.push(i);
       if (wanted.size + steps.length > MOST_CALLS) break;

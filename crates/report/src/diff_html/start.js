@@ -75,4 +75,12 @@ $("scroll").addEventListener("keydown", event => {
   event.preventDefault();
 });
 addEventListener("keydown", commonKey);
-addEventListener("beforeprint", () => document.querySelectorAll("details").forEach(d => { d.open = true; }));
+// Paper is light, and nothing can be opened on it.
+let wasDark = false;
+addEventListener("beforeprint", () => {
+  document.querySelectorAll("details").forEach(d => { d.open = true; });
+  wasDark = dark;
+  theme(false);
+  flame.paint();
+});
+addEventListener("afterprint", () => theme(wasDark));

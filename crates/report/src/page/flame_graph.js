@@ -307,7 +307,7 @@ function flameGraph(o) {
   onTheme.push(draw);
 
   return {
-    arrange, lay, resize, draw, zoomTo, pick, key, height, path,
+    arrange, lay, resize, paint, zoomTo, key, height,
     find(found) { matches = found; draw(); },
     // Zooms so that a box is at least `pixels` wide, and no closer.
     show(i, pixels) {
@@ -318,7 +318,6 @@ function flameGraph(o) {
       pick(i);
     },
     get zoomed() { return zoom; },
-    get picked() { return picked; },
     get whole() { return whole; },
     widthOf: i => width[i],
   };
