@@ -1,47 +1,42 @@
 // Calls as a tree of boxes, callers above callees: the critical graph, or the paths that lead to the suspects.
 const MOST_CALLS = 1500, MOST_CONTEXTS = 20;
 
-// The calls between the roots and the suspects' contexts, from the flame graph's rows.
-function suspectCalls() {
-  const wanted = new Map();
-  let drawnContexts = 0, contexts = 0;
-  for (const s of D.suspects) {
-    contexts += s.contexts;
-    for (const b of s.boxes.slice(0, MOST_CONTEXTS)) {
-      const steps = [];
-      for (let i = b; i >= 0 && !wanted.has(i); i = parent[i]) steps.push(i);
-      if (wanted.size + steps.length > MOST_CALLS) break;
-      for (const i of steps) wanted.set(i, true);
-      drawnContexts++;
-    }
-  }
-  const rows = [...wanted.keys()].sort((a, b) => a - b), number = new Map(rows.map((row, k) => [row, k]));
-  const calls = rows.map(i => ({
-    parent: parent[i] < 0 ? -1 : number.get(parent[i]), name: boxName(i), place: group[i] < 0 ? "" : placeOf(group[i]),
-    before: fate[i] === 1 ? null : cost[0][i], after: cost[1][i], cause: rankOf.has(i), rank: rankOf.get(i), box: i,
-  }));
-  const left = contexts - drawnContexts;
-  return [calls, left ? `${counted(left, "smaller context")} of the suspects not drawn; the flame graph has them.` : ""];
-}
-// The critical graph as it is, or the heaviest causes with their callers when it is too large to draw.
-function criticalCalls() {
-  const nodes = D.graph.nodes;
-  const call = ([up, f, before, after, cause]) => ({ parent: up, name: nameOf(f), place: placeOf(f), before, after, cause });
-  const said = D.graph.pruned ? `${counted(D.graph.pruned, "call")} without a name given to their callers. ` : "";
-  if (nodes.length <= MOST_CALLS) return [nodes.map(call), said];
-  const causes = nodes.map((n, k) => k).filter(k => nodes[k][4]).sort((a, b) => nodes[b][3] - (nodes[b][2] || 0) - nodes[a][3] + (nodes[a][2] || 0) || a - b);
+// Rows with all their callers, in order, as long as there is room; how many of them; what became of each row.
+function withCallers(leaves, parentOf) {
   const keep = new Set();
-  let shown = 0;
-  for (const c of causes) {
+  let taken = 0;
+  for (const leaf of leaves) {
     const steps = [];
-    for (let k = c; k >= 0 && !keep.has(k); k = nodes[k][0]) steps.push(k);
+    for (let row = leaf; row >= 0 && !keep.has(row); row = parentOf(row)) steps.push(row);
     if (keep.size + steps.length > MOST_CALLS) break;
-    for (const k of steps) keep.add(k);
-    shown++;
+    for (const row of steps) keep.add(row);
+    taken++;
   }
   const rows = [...keep].sort((a, b) => a - b), number = new Map(rows.map((row, k) => [row, k]));
-  return [rows.map(k => ({ ...call(nodes[k]), parent: nodes[k][0] < 0 ? -1 : number.get(nodes[k][0]) })),
-    said + `The heaviest ${count(shown)} of ${counted(causes.length, "cause")} are drawn; --format dot has them all.`];
+  return [rows, taken, row => parentOf(row) < 0 ? -1 : number.get(parentOf(row))];
+}
+// The calls between the roots and the suspects' contexts, from the flame graph's rows.
+function suspectCalls() {
+  const contexts = D.suspects.reduce((sum, s) => sum + s.contexts, 0);
+  const [rows, taken, up] = withCallers(D.suspects.flatMap(s => s.boxes.slice(0, MOST_CONTEXTS)), i => parent[i]);
+  const calls = rows.map(i => ({
+    parent: up(i), name: boxName(i), place: group[i] < 0 ? "" : placeOf(group[i]),
+    before: fate[i] === 1 ? null : cost[0][i], after: cost[1][i], cause: rankOf.has(i), rank: rankOf.get(i), box: i,
+  }));
+  return [calls, taken < contexts ? `${counted(contexts - taken, "smaller context")} of the suspects not drawn; the flame graph has them.` : ""];
+}
+// The critical graph, or its heaviest causes with their callers when it is too large to draw.
+function criticalCalls() {
+  const nodes = D.graph.nodes, added = k => nodes[k][3] - (nodes[k][2] || 0);
+  const causes = [...nodes.keys()].filter(k => nodes[k][4]).sort((a, b) => added(b) - added(a) || a - b);
+  const all = nodes.length <= MOST_CALLS;
+  const [rows, taken, up] = withCallers(all ? nodes.keys() : causes, k => nodes[k][0]);
+  const calls = rows.map(k => {
+    const [, f, before, after, cause] = nodes[k];
+    return { parent: up(k), name: nameOf(f), place: placeOf(f), before, after, cause };
+  });
+  const said = D.graph.pruned ? `${counted(D.graph.pruned, "call")} without a name given to their callers. ` : "";
+  return [calls, said + (all ? "" : `The heaviest ${count(taken)} of ${counted(causes.length, "cause")} are drawn; --format dot has them all.`)];
 }
 
 // Runs of calls that lead from one to the next and cause nothing become one box that opens on a click.

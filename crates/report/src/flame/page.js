@@ -6,6 +6,10 @@ let metric = D.metric, role = -1;
 const nameOf = i => D.function[i] < 0 ? `${count(-D.function[i])} smaller` : D.functions[D.function[i]].name;
 const format = stored => amount(stored, D.metrics[metric]);
 const colours = new Map();
+function percent(part, of) {
+  const share = of > 0 ? part / of : 0;
+  return share > 0 && share < .0005 ? "<0.1%" : `${(share * 100).toFixed(1)}%`;
+}
 
 const graph = flameGraph({
   parent: Int32Array.from(D.parent),

@@ -41,10 +41,6 @@ function amount(stored, m) {
   const places = Math.max(m.decimals, x < 100 ? 1 : 0);
   return `${v.toLocaleString("en", { maximumFractionDigits: places })} ${m.name}`;
 }
-function percent(part, of) {
-  const share = of > 0 ? part / of : 0;
-  return share > 0 && share < .0005 ? "<0.1%" : `${(share * 100).toFixed(1)}%`;
-}
 
 // What a search text finds: a part of a name, or a regular expression between slashes; null when it is none.
 function finder(text) {
