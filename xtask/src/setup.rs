@@ -34,6 +34,8 @@ const NPM: &[&str] = &[
     "ajv@8.20.0",
     "ajv-draft-04@1.0.0",
     "ajv-formats@3.0.1",
+    // Drives Debian's Chromium; brings no browser of its own.
+    "playwright-core@1.65.0",
 ];
 
 #[cfg(target_arch = "aarch64")]

@@ -5,6 +5,7 @@
 mod call_path;
 pub mod chrome_trace;
 mod convert;
+mod diff_html;
 mod diff_json;
 mod diff_markdown;
 mod diff_sarif;
@@ -18,6 +19,7 @@ mod guides;
 mod json;
 mod layout;
 mod numbers;
+mod page;
 pub mod pprof;
 mod show_text;
 pub mod speedscope;
@@ -26,6 +28,7 @@ mod tree_text;
 mod wire;
 
 pub use convert::{NoTimes, Target, WriteOptions};
+pub use diff_html::diff_html;
 pub use diff_json::diff_json;
 pub use diff_markdown::diff_markdown;
 pub use diff_sarif::diff_sarif;

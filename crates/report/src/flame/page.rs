@@ -1,14 +1,15 @@
 //! A flame graph as one page that needs no network: zoom, search, metrics, threads.
 //!
-//! The page gets its data as JSON and draws on a canvas, so that names from a profile are only ever text: they are
-//! never part of the page's markup or code. Contexts too small to see are cut, and one box per caller stands for them.
+//! Contexts too small to see are cut, and one box per caller stands for them.
 
 use std::io::{self, Write};
 
 use hashbrown::HashMap;
 use perfblame_analysis::function_name;
-use perfblame_cct::{FunctionId, Layer, MetricId, NodeId, Profile, Unit, role_totals};
+use perfblame_cct::{FunctionId, Layer, MetricId, NodeId, Profile, role_totals};
 use serde::Serialize;
+
+use crate::page::{Metric, json_for_script, write_page};
 
 /// Contexts below this share of every metric are not drawn: half a pixel on a screen of a thousand.
 const CUT_SHARE: f64 = 0.0005;
@@ -16,8 +17,8 @@ const CUT_SHARE: f64 = 0.0005;
 /// Roles that can be chosen apart; the others are together.
 const ROLES: usize = 24;
 
-/// The page around the data.
 const PAGE: &str = include_str!("page.html");
+const PAGE_JS: &str = include_str!("page.js");
 
 /// What the page says besides the graph.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -51,13 +52,6 @@ struct Data<'a> {
 }
 
 #[derive(Serialize)]
-struct Metric<'a> {
-    name: &'a str,
-    unit: &'a str,
-    decimals: u8,
-}
-
-#[derive(Serialize)]
 struct Role {
     name: String,
     threads: usize,
@@ -82,16 +76,9 @@ struct Series {
 
 /// Writes the page.
 pub fn flame_html(profile: &Profile, page: FlamePage<'_>, out: &mut dyn Write) -> io::Result<()> {
-    let data = data(profile, page);
-    // `<` never appears in the data as such, so no name can end the element that holds it.
-    let json = serde_json::to_string(&data)?.replace('<', "\\u003c");
-    let (before, after) = PAGE.split_once("{{data}}").unwrap_or((PAGE, ""));
-    let (head, rest) = before.split_once("{{title}}").unwrap_or((before, ""));
-    out.write_all(head.as_bytes())?;
-    out.write_all(escaped(page.title).as_bytes())?;
-    out.write_all(rest.as_bytes())?;
-    out.write_all(json.as_bytes())?;
-    out.write_all(after.as_bytes())
+    let data = json_for_script(&data(profile, page))?;
+    let title = escaped(page.title);
+    write_page(PAGE, &[("title", &title), ("data", &data), ("page.js", PAGE_JS)], out)
 }
 
 /// A text as content of an HTML element.
@@ -154,16 +141,7 @@ fn data<'a>(profile: &'a Profile, page: FlamePage<'a>) -> Data<'a> {
         cut: kept.cut,
         cut_share: CUT_SHARE,
         metric: page.metric.index(),
-        metrics: (profile.metrics.iter())
-            .map(|metric| Metric {
-                name: &metric.name,
-                unit: match &metric.unit {
-                    Unit::Other(unit) => unit,
-                    unit => unit.name(),
-                },
-                decimals: metric.decimals,
-            })
-            .collect(),
+        metrics: profile.metrics.iter().map(Metric::of).collect(),
         layers: Layer::ALL.map(Layer::name),
         roles,
         functions,
@@ -287,12 +265,12 @@ impl Kept {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use perfblame_cct::{Frame, Function, Grain, Metric, ProfileBuilder, Times};
+    use perfblame_cct::{Frame, Function, Grain, ProfileBuilder, Times, Unit};
 
     #[test]
     fn small_contexts_are_cut_without_losing_their_cost() {
         let mut builder = ProfileBuilder::new(Grain::Functions, Times::Drop);
-        let metric = builder.metric(Metric::sampled("samples", Unit::Count));
+        let metric = builder.metric(perfblame_cct::Metric::sampled("samples", Unit::Count));
         let mut frame = |name: &str| {
             let name = builder.string(name);
             let function = builder.function(Function::named(name));

@@ -1,0 +1,178 @@
+// The answer, the suspects, and what else is to say.
+const M = D.metric, F = D.functions;
+const nameOf = f => F.name[f], placeOf = f => F.place[f];
+const value = v => amount(v, M);
+const signed = v => (v > 0 ? "+" : v < 0 ? "" : "±") + value(v);
+const tone = v => v > 0 ? "more" : v < 0 ? "less" : "";
+const arrow = (b, a) => `${value(b)} → ${value(a)}`;
+const range = (low, high, show) => low === null || high === null || low === high ? "" : `${show(low)} to ${show(high)}`;
+const chance = p => p === null ? "" : p < .001 ? "p < 0.001" : `p = ${p.toFixed(3)}`;
+// A share of one in a sentence: `54 %`, `3.2 %`.
+function inPercent(share) {
+  const p = Math.abs(share) * 100;
+  return p === 0 ? "0 %" : p < .1 ? "<0.1 %" : p < 9.95 ? `${p.toFixed(1)} %` : `${count(Math.round(p))} %`;
+}
+const grown = (part, of) => of > 0 && part ? `${part < 0 ? "−" : "+"}${inPercent(part / of)}` : "";
+
+function drawn(tag, attributes, ...children) {
+  const e = document.createElementNS("http://www.w3.org/2000/svg", tag);
+  for (const [key, v] of Object.entries(attributes)) e.setAttribute(key, v);
+  e.append(...children);
+  return e;
+}
+
+// Runs as dots on one ruler, before above after; the intervals behind them where they are known.
+function dots(runs, intervals) {
+  const all = [...runs.flat(), ...intervals.flat()].filter(Number.isFinite);
+  if (!all.length) return element("div", "no runs", "soft");
+  let low = Math.min(...all), high = Math.max(...all);
+  if (low > 0 && low < .4 * high) low = 0;
+  if (low === high) { low -= Math.abs(low) * .1 + 1; high += Math.abs(high) * .1 + 1; }
+  const x = v => `${(2 + (v - low) / (high - low) * 96).toFixed(2)}%`;
+  const picture = drawn("svg", { role: "img" });
+  const said = [];
+  runs.forEach((values, side) => {
+    const y = side ? 30 : 10, kind = side ? "after" : "before";
+    picture.append(drawn("line", { class: "line", x1: "0%", x2: "100%", y1: y, y2: y }));
+    const [middle, from, to] = intervals[side] || [];
+    if (Number.isFinite(from) && from < to) picture.append(drawn("line", { class: "range", x1: x(from), x2: x(to), y1: y, y2: y }));
+    for (const v of values) if (Number.isFinite(v)) picture.append(drawn("circle", { class: kind, cx: x(v), cy: y, r: 5 }));
+    if (Number.isFinite(middle)) picture.append(drawn("line", { class: "middle", x1: x(middle), x2: x(middle), y1: y - 9, y2: y + 9 }));
+    said.push(`${kind}: ${values.map(value).join(", ")}`);
+  });
+  picture.setAttribute("aria-label", said.join("; "));
+  picture.append(drawn("title", {}, said.join("\n")));
+  return parts("div", "dots", parts("div", "names", element("span", "before"), element("span", "after")), picture,
+    parts("div", "ends", element("span", value(low)), element("span", value(high))));
+}
+
+const VERDICTS = { regressed: ["▲", "more"], improved: ["▼", "less"], unchanged: ["=", ""], inconclusive: ["?", ""] };
+function answer() {
+  document.title = "perfblame: " + D.headline;
+  // The folder that all runs of a side are in, or what its only run is called.
+  const side = s => {
+    if (s.inputs.length < 2) return s.inputs[0] || "nothing";
+    let folder = s.inputs[0].slice(0, s.inputs[0].lastIndexOf("/"));
+    while (folder && !s.inputs.every(input => input.startsWith(folder + "/"))) folder = folder.slice(0, Math.max(0, folder.lastIndexOf("/")));
+    return `${folder || s.inputs[0] + " …"} (${counted(s.inputs.length, "run")})`;
+  };
+  $("sides").append(element("b", "perfblame diff"), `  ${side(D.before)} → ${side(D.after)}`);
+  $("sides").title = [...D.before.inputs, "→", ...D.after.inputs].join("\n");
+  const [sign, kind] = VERDICTS[D.verdict];
+  $("verdict").append(element("span", `${sign} ${D.verdict}`, "tag " + kind));
+  $("headline").textContent = D.headline;
+  const [change, low, high] = D.change;
+  const list = element("dl", "");
+  const row = (name, v, said, kind) => list.append(element("dt", name), element("dd", v, "number big " + (kind || "")), element("dd", said, "soft"));
+  const runs = s => [counted(s.totals.length, "run"), range(s.total[1], s.total[2], value)].filter(t => t).join(", ");
+  row("before", value(D.before.total[0]), runs(D.before));
+  row("after", value(D.after.total[0]), runs(D.after));
+  row("change", signed(change), [grown(change, D.before.total[0]), range(low, high, signed), chance(D.p)].filter(t => t).join(", "), tone(change));
+  $("totals").append(list, dots([D.before.totals, D.after.totals], [D.before.total, D.after.total]));
+  $("totals").className = "panel";
+  if (D.runs_needed) $("totals").after(element("p", `These runs cannot tell. About ${counted(D.runs_needed, "run")} on each side would.`));
+}
+
+const KINDS = {
+  slower: "▲ slower", "more-calls": "× called more often", new: "+ new", waits: "◷ waits longer", moved: "⇢ moved here",
+  faster: "▼ faster", "fewer-calls": "÷ called less often", gone: "− gone",
+};
+function longPath(functions) {
+  const list = element("ol", "", "path");
+  const item = (f, k) => {
+    const li = element("li", nameOf(f));
+    li.value = k + 1;
+    if (placeOf(f)) li.append(element("span", "  " + placeOf(f), "place"));
+    return li;
+  };
+  const items = functions.map((f, k) => [f, k]);
+  const ends = functions.length > 40 ? [items.slice(0, 8), items.slice(8, -24), items.slice(-24)] : [items, [], []];
+  list.append(...ends[0].map(([f, k]) => item(f, k)));
+  if (ends[1].length) {
+    const open = element("button", `${counted(ends[1].length, "more call")}`);
+    const gap = parts("li", "", open);
+    open.onclick = () => gap.replaceWith(...ends[1].map(([f, k]) => item(f, k)));
+    list.append(gap);
+  }
+  list.append(...ends[2].map(([f, k]) => item(f, k)));
+  return list;
+}
+function codeChange(c) {
+  const lines = c.lines ? `:${c.lines[0]}${c.lines[1] > c.lines[0] ? "–" + c.lines[1] : ""}` : "";
+  const text = `${c.kind} ${c.function} ${c.file}${lines}` + (c.commit ? ` in ${c.commit}` : "");
+  return parts("li", "", element("span", text, "mono"), ...c.hunks.map(h => element("div", h, "mono soft")));
+}
+function suspect(s, better) {
+  const kind = better ? "less" : "more", card = element("article", "", "panel suspect");
+  const title = parts("h3", "", element("span", `#${s.rank} `, "rank"), nameOf(s.function));
+  const facts = parts("div", "facts", element("span", KINDS[s.kind] || s.kind, "tag " + kind));
+  if (s.contexts > 1) facts.append(element("span", `in ${count(s.contexts)} contexts`, "soft"));
+  if (s.was !== null) facts.append(element("span", `was ${nameOf(s.was)}`, "soft"));
+  if (s.calls) facts.append(element("span", `calls ${s.calls.map(c => c.toLocaleString("en", { maximumFractionDigits: 1 })).join(" → ")}`, "soft number"));
+  card.append(parts("div", "", title, element("div", placeOf(s.function), "place"), facts));
+
+  const bar = parts("div", better ? "bar less" : "bar", element("i", ""));
+  bar.firstChild.style.width = Math.min(100, Math.abs(s.share) * 100) + "%";
+  const share = inPercent(s.share) + " of the change";
+  const [delta, low, high] = s.delta;
+  card.append(parts("div", "",
+    parts("div", "number", element("span", signed(delta), "delta " + tone(delta)), element("span", `  ${arrow(s.before, s.after)}`)),
+    bar, element("div", share),
+    element("div", [range(low, high, signed), chance(s.p) || "chance not excluded"].filter(t => t).join(", "), "soft number")));
+  card.append(dots(s.runs, []));
+
+  const wide = element("div", "", "wide");
+  if (s.boxes.length) {
+    const show = element("button", "Show in flame graph");
+    show.onclick = () => showBoxes(s);
+    wide.append(show);
+  }
+  if (s.path.length) wide.append(parts("details", "", element("summary", `Call path, ${counted(s.path.length, "call")}`), longPath(s.path)));
+  card.append(wide);
+  if (s.changes.length || s.notes.length) {
+    const list = element("ul", "", "notes wide");
+    list.style.display = "block";
+    list.append(...s.changes.map(codeChange), ...s.notes.map(n => element("li", n)));
+    card.append(list);
+  }
+  return card;
+}
+function suspects(id, list, better, none) {
+  const place = document.querySelector(`#${id} .list`), AT_ONCE = 20;
+  if (!list.length && none) place.append(element("p", none, "note"));
+  const more = from => {
+    place.append(...list.slice(from, from + AT_ONCE).map(s => suspect(s, better)));
+    const left = list.slice(from + AT_ONCE);
+    if (!left.length) return;
+    const share = left.reduce((sum, s) => sum + Math.abs(s.share), 0);
+    const open = element("button", `Show ${count(left.length)} more, ${inPercent(share)} of the change together`);
+    open.onclick = () => { open.remove(); more(from + AT_ONCE); };
+    place.append(open);
+  };
+  more(0);
+}
+
+function rest() {
+  const place = document.querySelector("#rest div");
+  if (D.runtime.length) {
+    const table = element("table", "");
+    const row = (tag, cells) => table.append(parts("tr", "", ...cells.map(([text, kind]) => element(tag, text, kind))));
+    row("th", [["reported, never blamed", ""], ["before", "number"], ["after", "number"], ["change", "number"]]);
+    for (const [f, b, a] of D.runtime) row("td", [[nameOf(f), "mono"], [value(b), "number"], [value(a), "number"], [signed(a - b), "number " + tone(a - b)]]);
+    place.append(parts("div", "scrolls", table));
+  }
+  const part = D.change[0] ? ` (${inPercent(D.unexplained / D.change[0])} of the change)` : "";
+  place.append(element("p", D.unexplained ? `Not explained by anything above: ${signed(D.unexplained)}${part}.` : "The change is explained in full by what is above."));
+}
+
+function foot() {
+  const lines = [];
+  lines.push(`Method ${D.method}, metric ${M.name}` + (D.threshold > 0 ? `; differences below ${value(D.threshold)} were not looked at` : "") + ".");
+  if (D.normalised) lines.push(`Values were made comparable: ${D.normalised}.`);
+  for (const [name, s] of [["Before", D.before], ["After", D.after]]) lines.push(`${name}: ${s.inputs.join(", ")}`);
+  lines.push(`perfblame ${D.version}`);
+  $("foot").append(...lines.map(line => element("p", line)));
+  for (const w of D.warnings) {
+    document.querySelector("#warnings ul").append(parts("li", "", w.message + (w.count > 1 ? ` (${count(w.count)} times) ` : " "), element("span", w.code, "soft mono")));
+  }
+}
