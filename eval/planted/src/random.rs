@@ -155,7 +155,7 @@ mod tests {
 
     #[test]
     fn a_name_has_one_stream() {
-        let mut draw = |name| Random::named(7, name).unit();
+        let draw = |name| Random::named(7, name).unit();
         assert!((draw("a") - draw("a")).abs() < f64::EPSILON);
         assert!((draw("a") - draw("b")).abs() > 1e-9);
     }

@@ -8,6 +8,7 @@ use crate::program::Key;
 
 /// How one answer does.
 #[derive(Clone, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a question of its own, with yes or no")]
 pub struct Score {
     pub verdict: Verdict,
     /// Planted causes.

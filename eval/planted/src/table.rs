@@ -1,6 +1,6 @@
 //! The tables, as text that is Markdown as well.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use crate::answer::Tested;
@@ -102,9 +102,9 @@ pub fn tables(rows: &[Row], methods: &[Tested]) -> String {
     }
 
     text.push_str("## Nothing is slower, 5 + 5 runs\n\nFalse alarms: any suspect, or the verdict `regressed`. Blamed: the function that was moved, wrapped, renamed or got what its neighbour lost is a suspect.\n\n");
-    let mut quiet: BTreeMap<(Kind, u32), ()> = BTreeMap::new();
+    let mut quiet: BTreeSet<(Kind, u32)> = BTreeSet::new();
     for row in rows.iter().filter(|row| usual(&row.spec) && !slower(&row.spec)) {
-        quiet.insert((row.spec.kind, row.spec.percent), ());
+        quiet.insert((row.spec.kind, row.spec.percent));
     }
     for tested in methods {
         let _ = writeln!(text, "`{}`:\n", tested.name());
@@ -113,7 +113,7 @@ pub fn tables(rows: &[Row], methods: &[Tested]) -> String {
             &mut text,
             "kind",
             &heads.map(str::to_owned),
-            quiet.keys().map(|(kind, percent)| {
+            quiet.iter().map(|(kind, percent)| {
                 let sum = sum(rows, *tested, |spec| {
                     usual(spec) && spec.kind == *kind && spec.percent == *percent
                 });

@@ -53,21 +53,24 @@ pub fn write(
     random.shuffle(&mut stays);
     let microseconds = (run.period / 1000).max(1);
     let start = 1_000_000;
-    let mut samples = String::new();
-    let mut deltas = String::new();
+    let mut samples = Vec::new();
+    let mut deltas = Vec::new();
     let mut end = start;
     // A delta is the time since the sample before, and what a sample stands for is the time until the next.
     let mut delta = 0;
     for (id, stay) in stays {
         for _ in 0..stay {
             let comma = if samples.is_empty() { "" } else { "," };
-            samples.push_str(&format!("{comma}{id}"));
-            deltas.push_str(&format!("{comma}{delta}"));
+            write!(samples, "{comma}{id}")?;
+            write!(deltas, "{comma}{delta}")?;
             end += delta;
             delta = (microseconds as f64 * random.between(0.8, 1.2)).round() as i64;
         }
     }
     end += delta;
-    write!(out, "],\"startTime\":{start},\"endTime\":{end},")?;
-    write!(out, "\"samples\":[{samples}],\"timeDeltas\":[{deltas}]}}")
+    write!(out, "],\"startTime\":{start},\"endTime\":{end},\"samples\":[")?;
+    out.write_all(&samples)?;
+    out.write_all(b"],\"timeDeltas\":[")?;
+    out.write_all(&deltas)?;
+    out.write_all(b"]}")
 }
