@@ -1,0 +1,148 @@
+//! What a method says about two folders of files, whichever method it is.
+//!
+//! Methods are asked in this process through the entry the command line uses, on the written files; on a sample of
+//! cases the command line itself is asked as well, and both answers must be equal.
+
+mod cli;
+mod self_difference;
+
+use std::path::Path;
+
+use anyhow::{Result, bail};
+use perfblame_analysis::{Diff, DiffQuery, Kind, Loaded, Method, MinDelta, Verdict, diff};
+
+pub use cli::{Cli, command};
+
+use crate::base::load_files;
+use crate::program::Key;
+
+/// A method under test.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Tested {
+    /// perfblame's default.
+    Suspects,
+    /// ZAM's, with the threshold that perfblame gives it.
+    CriticalGraph,
+    /// ZAM's, with µ = 1 % of the total before.
+    CriticalGraphOnePercent,
+    /// Functions by the difference of their mean self time.
+    SelfDifference,
+}
+
+/// The share of the total before below which the two rankings without statistics say nothing.
+pub const ONE_PERCENT: f64 = 0.01;
+
+impl Tested {
+    pub const ALL: [Self; 4] =
+        [Self::Suspects, Self::CriticalGraph, Self::CriticalGraphOnePercent, Self::SelfDifference];
+
+    /// The word on the command line and in tables.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Suspects => "suspects",
+            Self::CriticalGraph => "critical-graph",
+            Self::CriticalGraphOnePercent => "critical-graph-1%",
+            Self::SelfDifference => "self-difference",
+        }
+    }
+
+    /// The inverse of [`Tested::name`].
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|tested| tested.name() == name)
+    }
+
+    /// True for answers that drop functions without a name or with a one-letter name.
+    pub fn prunes(self) -> bool {
+        matches!(self, Self::CriticalGraph | Self::CriticalGraphOnePercent)
+    }
+
+    fn query(self, work: Option<(f64, f64)>) -> DiffQuery {
+        let (method, min_delta) = match self {
+            Self::CriticalGraph => (Method::CriticalGraph, None),
+            Self::CriticalGraphOnePercent => {
+                (Method::CriticalGraph, Some(MinDelta::Share(ONE_PERCENT)))
+            }
+            Self::Suspects | Self::SelfDifference => (Method::Suspects, None),
+        };
+        let work = work.map(|(before, after)| (vec![before], vec![after]));
+        DiffQuery { method, min_delta, work, ..DiffQuery::default() }
+    }
+}
+
+/// An answer.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Answer {
+    pub verdict: Verdict,
+    /// What it blames, the worst first.
+    pub blamed: Vec<Blamed>,
+}
+
+/// A function that is blamed.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Blamed {
+    pub function: Key,
+    /// From the root to the function.
+    pub path: Vec<Key>,
+}
+
+/// Both sides of a case, read from files.
+pub struct Sides {
+    pub before: Loaded,
+    pub after: Loaded,
+}
+
+impl Sides {
+    /// Reads `before` and `after` of a folder.
+    pub fn load(folder: &Path) -> Result<Self> {
+        Ok(Self {
+            before: load_files(&folder.join("before"))?,
+            after: load_files(&folder.join("after"))?,
+        })
+    }
+
+    /// Asks a method.
+    pub fn ask(&self, tested: Tested, work: Option<(f64, f64)>) -> Result<Answer> {
+        if tested == Tested::SelfDifference {
+            return Ok(self_difference::answer(self, work));
+        }
+        let answer = diff(&self.before, &self.after, &tested.query(work))?;
+        if tested.prunes() && answer.graph.is_none() {
+            bail!("no critical graph in the answer");
+        }
+        Ok(if tested.prunes() { of_graph(&answer) } else { of_suspects(&answer) })
+    }
+}
+
+fn of_suspects(diff: &Diff) -> Answer {
+    let blamed = diff.suspects.iter().filter(|suspect| suspect.kind != Kind::Moved);
+    let blamed = blamed.map(|suspect| Blamed {
+        function: Key::of(&suspect.function),
+        path: suspect.path.iter().map(Key::of).collect(),
+    });
+    Answer { verdict: diff.verdict, blamed: blamed.collect() }
+}
+
+/// The leaves of the graph, the largest difference first.
+fn of_graph(diff: &Diff) -> Answer {
+    let nodes = diff.graph.as_ref().map_or(&[][..], |graph| &graph.nodes);
+    let mut paths: Vec<Vec<Key>> = Vec::with_capacity(nodes.len());
+    let mut leaves: Vec<(f64, usize)> = Vec::new();
+    for (row, node) in nodes.iter().enumerate() {
+        // The root of the graph stands for the program and is no call.
+        let mut path =
+            node.parent.and_then(|parent| paths.get(parent)).cloned().unwrap_or_default();
+        if node.parent.is_some() {
+            path.push(Key::of(&node.function));
+        }
+        if node.cause && node.parent.is_some() {
+            leaves.push((node.after - node.before.unwrap_or(0.0), row));
+        }
+        paths.push(path);
+    }
+    leaves.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+    let blamed = leaves.into_iter().map(|(_, row)| Blamed {
+        function: Key::of(&nodes[row].function),
+        path: paths[row].clone(),
+    });
+    Answer { verdict: diff.verdict, blamed: blamed.collect() }
+}

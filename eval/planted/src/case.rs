@@ -1,0 +1,139 @@
+//! One case: its name decides everything about it, given the seed.
+
+use std::fmt;
+use std::path::Path;
+use std::str::FromStr;
+
+use anyhow::{Context, Result, bail};
+
+use crate::base::Base;
+use crate::files::{self, FileFormat};
+use crate::noise::{self, Noise, Ranges};
+use crate::plant::{Kind, Planted, plant};
+use crate::random::Random;
+
+/// What a case is to be. Its text form is its name: `self-all/5/5+5/17`.
+#[derive(Clone, Copy, PartialEq, PartialOrd, Debug)]
+pub struct Spec {
+    pub kind: Kind,
+    /// Planted effect, in percent of the whole before; 0 where none is planted.
+    pub percent: u32,
+    /// Runs before and after.
+    pub runs: (usize, usize),
+    pub index: usize,
+}
+
+impl fmt::Display for Spec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { kind, percent, runs, index } = self;
+        write!(f, "{}/{percent}/{}+{}/{index}", kind.name(), runs.0, runs.1)
+    }
+}
+
+impl FromStr for Spec {
+    type Err = anyhow::Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        let parts: Vec<&str> = text.split('/').collect();
+        let [kind, percent, runs, index] = parts.as_slice() else {
+            bail!("a case is named like self-all/5/5+5/17, not {text}");
+        };
+        let kind = Kind::from_name(kind).with_context(|| format!("no kind is called {kind}"))?;
+        let (before, after) = runs.split_once('+').context("runs are written as 5+5")?;
+        Ok(Self {
+            kind,
+            percent: percent.parse()?,
+            runs: (before.parse()?, after.parse()?),
+            index: index.parse()?,
+        })
+    }
+}
+
+/// A case with everything decided but the runs.
+pub struct Case {
+    pub spec: Spec,
+    pub base: String,
+    pub format: FileFormat,
+    pub planted: Planted,
+    pub noise: Noise,
+    seed: u64,
+}
+
+/// How many trees and formats are tried until one has a place for what is to be planted.
+const TRIES: usize = 300;
+
+impl Case {
+    /// Decides everything about a case.
+    pub fn draw(spec: Spec, seed: u64, bases: &[Base], ranges: &Ranges) -> Result<Self> {
+        let mut random = Random::named(seed, &format!("case {spec}"));
+        for _ in 0..TRIES {
+            let base = random.pick(bases).context("no base trees")?;
+            let format = *random.pick(&FileFormat::ALL).context("no formats")?;
+            let Some(program) = base.program(format) else { continue };
+            let size = f64::from(spec.percent) / 100.0;
+            let Some(planted) = plant(program, format, spec.kind, size, &mut random) else {
+                continue;
+            };
+            let mut noise = ranges.draw(&planted.before, &mut random);
+            keep_sane(&mut noise, &planted);
+            return Ok(Self { spec, base: base.name.clone(), format, planted, noise, seed });
+        }
+        bail!("no base tree has a place for {spec}")
+    }
+
+    /// Writes its runs: `before/01.…`, `after/01.…`.
+    pub fn write(&self, folder: &Path) -> Result<()> {
+        let mut random = Random::named(self.seed, &format!("runs {}", self.spec));
+        let typical = self.planted.before.total();
+        let work = self.noise.work.unwrap_or((1.0, 1.0));
+        let unit = work.0;
+        let sides = [
+            ("before", &self.planted.before, self.spec.runs.0, work.0 / unit),
+            ("after", &self.planted.after, self.spec.runs.1, work.1 / unit),
+        ];
+        for (name, program, count, work) in sides {
+            let folder = folder.join(name);
+            std::fs::create_dir_all(&folder)?;
+            let how = (typical, self.format.tells_period());
+            let runs = noise::runs(program, &self.noise, (count, work), how, &mut random);
+            for (number, run) in (1..).zip(&runs) {
+                let path = folder.join(format!("{number:02}.{}", self.format.extension()));
+                files::write(&path, self.format, program, run, &mut random)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Leaves out subtrees that hang elsewhere now and then when they hold what is planted, or when what was planted
+/// would make a ring of them.
+fn keep_sane(noise: &mut Noise, planted: &Planted) {
+    let after = &planted.after;
+    let mut stray = std::mem::take(&mut noise.stray);
+    stray.retain(|(top, caller, _)| {
+        let function = after.nodes[*top].function;
+        let holds_cause = planted.causes.iter().any(|node| after.path(*node).contains(top));
+        let taken =
+            |node: &crate::program::Node| node.parent == Some(*caller) && node.function == function;
+        !holds_cause && !after.path(*caller).contains(top) && !after.nodes.iter().any(taken)
+    });
+    let tops: Vec<usize> = stray.iter().map(|(top, _, _)| *top).collect();
+    stray.retain(|(top, caller, _)| {
+        let above = after.path(*caller);
+        !tops.iter().any(|other| other != top && above.contains(other))
+    });
+    noise.stray = stray;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_says_all_about_a_case() {
+        let spec = Spec { kind: Kind::SelfAll, percent: 5, runs: (5, 3), index: 17 };
+        assert_eq!(spec.to_string(), "self-all/5/5+3/17");
+        assert_eq!("self-all/5/5+3/17".parse::<Spec>().unwrap(), spec);
+        assert!("self-all/5".parse::<Spec>().is_err());
+    }
+}

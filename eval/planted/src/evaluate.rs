@@ -1,0 +1,193 @@
+//! Many cases on all processors; the answers do not depend on which is done first.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Instant;
+
+use anyhow::{Result, bail};
+
+use crate::answer::{Answer, Cli, Sides, Tested};
+use crate::base::Base;
+use crate::case::{Case, Spec};
+use crate::keep;
+use crate::noise::Ranges;
+use crate::plant::Kind;
+use crate::score::{Score, score};
+use crate::scratch::Scratch;
+
+/// Planted effects, in percent of the whole before.
+pub const PERCENTS: [u32; 6] = [1, 2, 5, 10, 20, 50];
+
+/// Numbers of runs before and after, beside 5 + 5: equal and unequal ones.
+pub const OTHER_RUNS: [(usize, usize); 6] = [(1, 1), (2, 2), (3, 3), (10, 10), (3, 8), (10, 2)];
+
+/// The numbers of runs that most tables are about.
+pub const USUAL_RUNS: (usize, usize) = (5, 5);
+
+/// How to evaluate.
+pub struct Plan {
+    pub seed: u64,
+    pub ranges: Ranges,
+    pub methods: Vec<Tested>,
+    /// Where failing cases are kept.
+    pub keep: Option<PathBuf>,
+    /// A line for each case.
+    pub verbose: bool,
+    /// Every so many cases the command line is asked, too; 0 is never.
+    pub check_every: usize,
+}
+
+/// What came of one case.
+pub struct Row {
+    pub spec: Spec,
+    pub base: String,
+    pub scores: Vec<(Tested, Score)>,
+    /// Seconds for reading and for each method.
+    pub seconds: BTreeMap<&'static str, f64>,
+}
+
+/// All cases of the tables, `cases` for each cell.
+pub fn all_cases(cases: usize) -> Vec<Spec> {
+    let mut specs = Vec::new();
+    let mut cell = |kind, percent, runs, count| {
+        specs.extend((0..count).map(|index| Spec { kind, percent, runs, index }));
+    };
+    for kind in Kind::SLOWER {
+        for percent in PERCENTS {
+            cell(kind, percent, USUAL_RUNS, cases);
+        }
+    }
+    // A false alarm is rare: more cases to find its rate.
+    cell(Kind::Identical, 0, USUAL_RUNS, cases * 5);
+    for kind in Kind::QUIET.into_iter().filter(|kind| *kind != Kind::Identical) {
+        for percent in kind.quiet_percents() {
+            cell(kind, *percent, USUAL_RUNS, cases);
+        }
+    }
+    for runs in OTHER_RUNS {
+        cell(Kind::Identical, 0, runs, cases);
+        for percent in PERCENTS {
+            // All kinds take turns.
+            let each = cases.div_ceil(Kind::SLOWER.len());
+            for kind in Kind::SLOWER {
+                cell(kind, percent, runs, each);
+            }
+        }
+    }
+    specs
+}
+
+/// A few cases that show within seconds whether something broke.
+pub fn quick_cases(cases: usize) -> Vec<Spec> {
+    let mut specs: Vec<Spec> = (0..cases)
+        .map(|index| Spec { kind: Kind::Identical, percent: 0, runs: USUAL_RUNS, index })
+        .collect();
+    for index in 0..cases {
+        let kind = Kind::SLOWER[index % Kind::SLOWER.len()];
+        let percent = [5, 10, 20][index / Kind::SLOWER.len() % 3];
+        specs.push(Spec { kind, percent, runs: USUAL_RUNS, index });
+    }
+    specs
+}
+
+/// Runs cases.
+pub fn evaluate(specs: &[Spec], bases: &[Base], plan: &Plan) -> Result<Vec<Row>> {
+    let cli = if plan.check_every > 0 { Cli::find()? } else { None };
+    if plan.check_every > 0 && cli.is_none() {
+        eprintln!("the command line cannot compare here: answers are those of the library alone");
+    }
+    let next = AtomicUsize::new(0);
+    let slots: Vec<Mutex<Option<Result<Row>>>> = specs.iter().map(|_| Mutex::new(None)).collect();
+    let kept = keep::Kept::new(plan.keep.clone());
+    let work = || {
+        while let Some((number, (spec, slot))) = {
+            let number = next.fetch_add(1, Ordering::Relaxed);
+            specs.get(number).zip(slots.get(number)).map(|both| (number, both))
+        } {
+            let check = plan.check_every > 0 && number % plan.check_every == 0;
+            let row = one(*spec, bases, plan, cli.as_ref().filter(|_| check), &kept);
+            if row.is_err() {
+                // Nobody needs the rest of the cases when one cannot be made.
+                next.store(specs.len(), Ordering::Relaxed);
+            }
+            if let Ok(mut slot) = slot.lock() {
+                *slot = Some(row);
+            }
+        }
+    };
+    let workers = std::thread::available_parallelism().map_or(1, usize::from).min(specs.len());
+    std::thread::scope(|scope| {
+        for _ in 0..workers {
+            scope.spawn(work);
+        }
+    });
+    let rows = slots.into_iter().filter_map(|slot| slot.into_inner().ok().flatten());
+    let rows: Vec<Row> = rows.collect::<Result<_>>()?;
+    kept.finish()?;
+    Ok(rows)
+}
+
+fn one(
+    spec: Spec,
+    bases: &[Base],
+    plan: &Plan,
+    cli: Option<&Cli>,
+    kept: &keep::Kept,
+) -> Result<Row> {
+    let mut seconds = BTreeMap::new();
+    let mut started = Instant::now();
+    let mut lap = |what| {
+        seconds.insert(what, started.elapsed().as_secs_f64());
+        started = Instant::now();
+    };
+    let case = Case::draw(spec, plan.seed, bases, &plan.ranges)?;
+    let folder = Scratch::new()?;
+    case.write(folder.path())?;
+    lap("generate");
+    let sides = Sides::load(folder.path())?;
+    lap("read");
+    case.check_readable(&sides)?;
+    let work = case.noise.work;
+    let mut answers: Vec<(Tested, Answer)> = Vec::new();
+    for tested in &plan.methods {
+        answers.push((*tested, sides.ask(*tested, work)?));
+        lap(tested.name());
+    }
+    for (tested, answer) in &answers {
+        if let Some(cli) = cli.filter(|_| *tested != Tested::SelfDifference) {
+            let other = cli.ask(folder.path(), *tested, work)?;
+            if !same(&other, answer) {
+                bail!(
+                    "{spec}: the command line answers {} otherwise: {other:?} and {answer:?}",
+                    tested.name()
+                );
+            }
+        }
+    }
+    let truth = &case.planted.truth;
+    let scores: Vec<(Tested, Score)> = (answers.iter())
+        .map(|(tested, answer)| (*tested, score(answer, truth, spec.runs, *tested)))
+        .collect();
+    if plan.verbose {
+        let mut text = keep::line(&case);
+        for ((tested, answer), (_, score)) in answers.iter().zip(&scores) {
+            text.push_str(&keep::answer_line(*tested, answer, score, truth));
+        }
+        eprint!("{text}");
+    }
+    kept.keep(&case, folder.path(), &answers, &scores)?;
+    Ok(Row { spec, base: case.base, scores, seconds })
+}
+
+/// JSON has lines only where a path has them: names and components decide.
+fn same(first: &Answer, second: &Answer) -> bool {
+    let plain = |answer: &Answer| -> Vec<Vec<(String, Option<String>)>> {
+        let path = |blamed: &crate::answer::Blamed| {
+            blamed.path.iter().map(|key| (key.name.clone(), key.component.clone())).collect()
+        };
+        answer.blamed.iter().map(path).collect()
+    };
+    first.verdict == second.verdict && plain(first) == plain(second)
+}

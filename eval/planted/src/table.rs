@@ -1,0 +1,239 @@
+//! The tables, as text that is Markdown as well.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+
+use crate::answer::Tested;
+use crate::case::Spec;
+use crate::evaluate::{OTHER_RUNS, PERCENTS, Row, USUAL_RUNS};
+use crate::plant::Kind;
+use crate::score::{Rate, Sum};
+
+/// Scores of a method over the cases that are wanted.
+pub fn sum(rows: &[Row], tested: Tested, wanted: impl Fn(&Spec) -> bool) -> Sum {
+    let mut sum = Sum::default();
+    for row in rows.iter().filter(|row| wanted(&row.spec)) {
+        for (_, score) in row.scores.iter().filter(|(method, _)| *method == tested) {
+            sum.add(score);
+        }
+    }
+    sum
+}
+
+/// All tables.
+pub fn tables(rows: &[Row], methods: &[Tested]) -> String {
+    let mut text = String::new();
+    let usual = |spec: &Spec| spec.runs == USUAL_RUNS;
+    let slower = |spec: &Spec| spec.kind.is_slower();
+
+    text.push_str("## 5 + 5 runs, effects of 5 % or more, all kinds\n\n");
+    method_table(&mut text, methods, |tested| {
+        sum(rows, tested, |spec| usual(spec) && slower(spec) && spec.percent >= 5)
+    });
+
+    text.push_str("## False alarms on identical code\n\nAny suspect, or the verdict `regressed`; with one run on each side the verdict alone.\n\n");
+    let mut all_runs = vec![USUAL_RUNS];
+    all_runs.extend(OTHER_RUNS);
+    all_runs.sort_unstable();
+    let heads: Vec<String> =
+        all_runs.iter().map(|runs| format!("{} + {}", runs.0, runs.1)).collect();
+    grid(
+        &mut text,
+        "method",
+        &heads,
+        methods.iter().map(|tested| {
+            let cells = all_runs.iter().map(|runs| {
+                rate(
+                    sum(rows, *tested, |spec| spec.kind == Kind::Identical && spec.runs == *runs)
+                        .false_alarm,
+                )
+            });
+            (tested.name().to_owned(), cells.collect())
+        }),
+    );
+
+    text.push_str("## 5 + 5 runs by size of the effect, all kinds\n\n");
+    for percent in PERCENTS {
+        let _ = writeln!(text, "### {percent} % of the whole\n");
+        method_table(&mut text, methods, |tested| {
+            sum(rows, tested, |spec| usual(spec) && slower(spec) && spec.percent == percent)
+        });
+    }
+
+    let sizes: Vec<String> = PERCENTS.iter().map(|percent| format!("{percent} %")).collect();
+    for tested in methods {
+        let _ = writeln!(text, "## 5 + 5 runs by kind: `{}`\n", tested.name());
+        for (title, pick) in COLUMNS {
+            let _ = writeln!(text, "{title}:\n");
+            grid(
+                &mut text,
+                "kind",
+                &sizes,
+                Kind::SLOWER.iter().map(|kind| {
+                    let cells = PERCENTS.iter().map(|percent| {
+                        rate(pick(&sum(rows, *tested, |spec| {
+                            usual(spec) && spec.kind == *kind && spec.percent == *percent
+                        })))
+                    });
+                    (kind.name().to_owned(), cells.collect())
+                }),
+            );
+        }
+    }
+
+    for tested in methods {
+        let _ = writeln!(text, "## By number of runs, all kinds: `{}`\n", tested.name());
+        for (title, pick) in COLUMNS.iter().chain(&[VERDICT, INCONCLUSIVE]) {
+            let _ = writeln!(text, "{title}:\n");
+            grid(
+                &mut text,
+                "runs",
+                &sizes,
+                all_runs.iter().map(|runs| {
+                    let cells = PERCENTS.iter().map(|percent| {
+                        rate(pick(&sum(rows, *tested, |spec| {
+                            slower(spec) && spec.runs == *runs && spec.percent == *percent
+                        })))
+                    });
+                    (format!("{} + {}", runs.0, runs.1), cells.collect())
+                }),
+            );
+        }
+    }
+
+    text.push_str("## Nothing is slower, 5 + 5 runs\n\nFalse alarms: any suspect, or the verdict `regressed`. Blamed: the function that was moved, wrapped, renamed or got what its neighbour lost is a suspect.\n\n");
+    let mut quiet: BTreeSet<(Kind, u32)> = BTreeSet::new();
+    for row in rows.iter().filter(|row| usual(&row.spec) && !slower(&row.spec)) {
+        quiet.insert((row.spec.kind, row.spec.percent));
+    }
+    for tested in methods {
+        let _ = writeln!(text, "`{}`:\n", tested.name());
+        let heads = ["cases", "false alarms", "blamed", "verdict right", "inconclusive"];
+        grid(
+            &mut text,
+            "kind",
+            &heads.map(str::to_owned),
+            quiet.iter().map(|(kind, percent)| {
+                let sum = sum(rows, *tested, |spec| {
+                    usual(spec) && spec.kind == *kind && spec.percent == *percent
+                });
+                let name = if *percent == 0 {
+                    kind.name().to_owned()
+                } else {
+                    format!("{}, {percent} %", kind.name())
+                };
+                let cells = vec![
+                    sum.cases.to_string(),
+                    rate(sum.false_alarm),
+                    rate(sum.decoy_blamed),
+                    rate(sum.verdict_right),
+                    rate(sum.inconclusive),
+                ];
+                (name, cells)
+            }),
+        );
+    }
+
+    text.push_str(
+        "## Moved, wrapped or renamed beside a real cause, 5 + 5 runs: wrongly blamed\n\n",
+    );
+    let disguised = [Kind::Renamed, Kind::Moved, Kind::Wrapped, Kind::Minified];
+    let heads: Vec<String> = disguised.iter().map(|kind| kind.name().to_owned()).collect();
+    grid(
+        &mut text,
+        "method",
+        &heads,
+        methods.iter().map(|tested| {
+            let cells = disguised.iter().map(|kind| {
+                rate(sum(rows, *tested, |spec| usual(spec) && spec.kind == *kind).decoy_blamed)
+            });
+            (tested.name().to_owned(), cells.collect())
+        }),
+    );
+    text
+}
+
+type Pick = fn(&Sum) -> Rate;
+
+const COLUMNS: [(&str, Pick); 3] = [
+    ("First suspect right", |sum| sum.first_right),
+    ("Node recall", |sum| sum.node_recall),
+    ("Node precision", |sum| sum.node_precision),
+];
+const VERDICT: (&str, Pick) = ("Verdict `regressed`", |sum| sum.verdict_right);
+const INCONCLUSIVE: (&str, Pick) = ("Verdict `inconclusive`", |sum| sum.inconclusive);
+
+/// A row for each method, a column for each metric.
+pub fn method_table(text: &mut String, methods: &[Tested], of: impl Fn(Tested) -> Sum) {
+    let heads = [
+        "cases",
+        "node recall",
+        "path recall",
+        "node precision",
+        "path precision",
+        "distance",
+        "first right",
+        "verdict right",
+        "inconclusive",
+    ];
+    grid(
+        text,
+        "method",
+        &heads.map(str::to_owned),
+        methods.iter().map(|tested| {
+            let sum = of(*tested);
+            let cells = vec![
+                sum.cases.to_string(),
+                rate(sum.node_recall),
+                rate(sum.path_recall),
+                rate(sum.node_precision),
+                rate(sum.path_precision),
+                sum.distance.value().map_or_else(|| "–".to_owned(), |mean| format!("{mean:.2}")),
+                rate(sum.first_right),
+                rate(sum.verdict_right),
+                rate(sum.inconclusive),
+            ];
+            (tested.name().to_owned(), cells)
+        }),
+    );
+}
+
+fn grid(
+    text: &mut String,
+    corner: &str,
+    heads: &[String],
+    rows: impl Iterator<Item = (String, Vec<String>)>,
+) {
+    let _ = writeln!(text, "| {corner} | {} |", heads.join(" | "));
+    let _ = writeln!(text, "|---|{}", "--:|".repeat(heads.len()));
+    for (name, cells) in rows {
+        let _ = writeln!(text, "| {name} | {} |", cells.join(" | "));
+    }
+    text.push('\n');
+}
+
+/// `97.5 % (94–99)`: the rate and where the true one lies with 95 % confidence.
+fn rate(rate: Rate) -> String {
+    match (rate.value(), rate.interval()) {
+        (Some(value), Some((low, high))) => {
+            format!("{:.1} % ({:.0}–{:.0})", value * 100.0, low * 100.0, high * 100.0)
+        }
+        _ => "–".to_owned(),
+    }
+}
+
+/// The tables with how they were made.
+pub fn document(tables: &str, rows: &[Row], bases: &[&str], seed: u64, cases: usize) -> String {
+    let mut trees = String::new();
+    for base in bases {
+        let count = rows.iter().filter(|row| row.base == *base).count();
+        let _ = writeln!(trees, "- `{base}`: {count} cases");
+    }
+    format!(
+        "# How right is it?\n\n\
+         Generated by `cargo run --release -p perfblame-eval-planted -- --cases {cases} --seed {seed} --out docs/accuracy.md`.\n\n\
+         {HOW}\n{trees}\n{tables}"
+    )
+}
+
+const HOW: &str = include_str!("how.md");
