@@ -5,12 +5,16 @@
 //! deterministic: the amount of work decides, never the time it takes.
 #![warn(missing_docs)]
 
+mod anchored;
+mod component;
 mod identity;
 mod joint;
 mod keyed;
 mod pairs;
 mod side;
 
+pub use anchored::match_anchored;
+pub use component::component_key;
 pub use identity::{FunctionMatch, Identity, Why};
 pub use joint::{Joint, join};
 pub use keyed::match_by_key;

@@ -1,7 +1,7 @@
 //! From two loaded sides to an answer.
 
 use perfblame_cct::{Metric, MetricId, RunSet};
-use perfblame_matching::{Identity, Joint, Link, Side, join, match_by_key};
+use perfblame_matching::{Identity, Joint, Link, Side, join, match_anchored};
 
 use super::{Diff, DiffError, DiffQuery, DiffRow, DiffTree, Estimate, Fate, SideTotals, Verdict};
 use crate::{FunctionView, Loaded};
@@ -13,8 +13,8 @@ pub fn diff(before: &Loaded, after: &Loaded, query: &DiffQuery) -> Result<Diff, 
         .map(|(set, metric)| self_weights(set, metric));
     let old = Side { symbols: &before.runs.symbols, tree: &before.runs.tree, weights: &weights[0] };
     let new = Side { symbols: &after.runs.symbols, tree: &after.runs.tree, weights: &weights[1] };
-    let identity = Identity::by_name(&old, &new);
-    let matching = match_by_key(&old, &new, &identity);
+    let identity = Identity::of(&old, &new);
+    let matching = match_anchored(&old, &new, &identity);
     let joint = join(&old, &new, &identity, &matching);
     let tree = tree(&joint, &weights, [before.runs.runs.len(), after.runs.runs.len()]);
     let totals = |side: &Loaded, metric: MetricId| {
