@@ -1,15 +1,64 @@
 //! Which function before is which function after, settled once, before any tree is walked.
+//!
+//! Names come first, and mostly they are enough. What is left is gone on one side and new on the other, or has a name
+//! that says nothing: anonymous functions, namesakes within one file, names that a minifier made up. Those are told by
+//! where they stand in their file and by whom they call and who calls them, as compilers match stale profiles to
+//! changed code. A wrong match hides a difference or makes one up, a missing match only leaves a function gone here and
+//! new there: where two candidates are nearly equal, neither is taken.
 
-use hashbrown::HashMap;
-use perfblame_cct::FunctionId;
+mod call_graph;
+mod functions;
+mod home;
+mod names;
+mod neighbours;
+mod places;
+mod work;
+
+use perfblame_cct::{FunctionId, Symbols};
 
 use crate::{Side, component_key};
+use functions::Functions;
+pub(crate) use functions::are_of_like_layers;
+use work::Work;
 
 /// Why two functions are taken for one.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Why {
     /// Same name in the same component.
     Name,
+    /// Same name in what is the same component but for host, hash or version.
+    Component,
+    /// Same name but for what compilers and linkers append.
+    Suffix,
+    /// Same name but for arguments of templates.
+    Template,
+    /// Same name in another component.
+    OtherComponent,
+    /// Same place in the source file, by the functions around it.
+    Place,
+    /// Same callers.
+    Callers,
+    /// Same callees.
+    Callees,
+    /// Same callers and callees.
+    Neighbours,
+}
+
+impl Why {
+    /// What speaks for the match, as people read it.
+    pub fn phrase(self) -> &'static str {
+        match self {
+            Self::Name => "same name",
+            Self::Component => "same name, file or version aside",
+            Self::Suffix => "same name, suffix aside",
+            Self::Template => "same name, template arguments aside",
+            Self::OtherComponent => "same name in another component",
+            Self::Place => "same place in the file",
+            Self::Callers => "same callers",
+            Self::Callees => "same callees",
+            Self::Neighbours => "same callers and callees",
+        }
+    }
 }
 
 /// Functions of both sides that are one, for another reason than their name.
@@ -25,20 +74,42 @@ pub struct FunctionMatch {
     pub certainty: f64,
 }
 
+impl FunctionMatch {
+    /// The match in a few words, for whoever sees the function after: "was `foo` (same callees, 87 % sure)".
+    pub fn reason(&self, before: &Symbols, after: &Symbols) -> String {
+        let name = |symbols: &Symbols, function| match symbols.name(function) {
+            "" => "(anonymous)".to_owned(),
+            name => format!("`{name}`"),
+        };
+        let (was, is) = (name(before, self.before), name(after, self.after));
+        let (from, to) = (before.component(self.before), after.component(self.after));
+        let (line, now) = (before.function(self.before).line, after.function(self.after).line);
+        let what = match (from, line) {
+            (Some(from), _) if Some(from) != to => format!("was {was} in {from}"),
+            _ if was != is => format!("was {was}"),
+            (_, Some(line)) if Some(line) != now => format!("was {was} in line {line}"),
+            _ => format!("was {was}"),
+        };
+        format!("{what} ({}, {:.0} % sure)", self.why.phrase(), self.certainty * 100.0)
+    }
+}
+
 /// Functions of both sides in classes: two functions are one when their classes are equal.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Identity {
     class_of_before: Vec<u32>,
     class_of_after: Vec<u32>,
-    classes: u32,
+    /// By class: it goes by another name after than before.
+    renamed: Vec<bool>,
     /// What was matched for another reason than its name, in the order of the after side.
     pub matches: Vec<FunctionMatch>,
 }
 
 impl Identity {
-    /// Functions of equal name and component are one, whatever host a script came from; see [`component_key`].
+    /// Functions of equal name and component are one, whatever host a script came from; see [`component_key`]. Nothing
+    /// else is.
     pub fn by_name(before: &Side<'_>, after: &Side<'_>) -> Self {
-        let mut known: HashMap<(&str, Option<&str>), u32> = HashMap::new();
+        let mut known = hashbrown::HashMap::new();
         let mut classes = [before, after].map(|side| {
             let mut classes = Vec::with_capacity(side.symbols.functions().len());
             for (id, _) in side.symbols.functions() {
@@ -49,13 +120,24 @@ impl Identity {
             classes
         });
         let [class_of_before, class_of_after] = classes.each_mut().map(std::mem::take);
-        let classes = known.len() as u32;
-        Self { class_of_before, class_of_after, classes, matches: Vec::new() }
+        let renamed = vec![false; known.len()];
+        Self { class_of_before, class_of_after, renamed, matches: Vec::new() }
+    }
+
+    /// Functions are one by name, by place, by callers and callees, in this order.
+    pub fn of(before: &Side<'_>, after: &Side<'_>) -> Self {
+        let functions = Functions::of(before, after);
+        let mut work = Work::new(&functions);
+        names::match_names(&mut work);
+        if work.is_anything_open() {
+            neighbours::match_neighbours(&mut work, [before, after]);
+        }
+        work.finish()
     }
 
     /// How many classes there are; their numbers start at 0.
     pub fn classes(&self) -> usize {
-        self.classes as usize
+        self.renamed.len()
     }
 
     /// The class of a function of the before side.
@@ -66,5 +148,16 @@ impl Identity {
     /// The class of a function of the after side.
     pub fn after(&self, function: FunctionId) -> u32 {
         self.class_of_after[function.index()]
+    }
+
+    /// True when the functions of a class go by another name after than before.
+    pub fn is_renamed(&self, class: u32) -> bool {
+        self.renamed[class as usize]
+    }
+
+    /// Why the function is what it is taken for; none when its name says so, or it has no partner.
+    pub fn match_of(&self, after: FunctionId) -> Option<&FunctionMatch> {
+        let row = self.matches.binary_search_by_key(&after, |found| found.after).ok()?;
+        self.matches.get(row)
     }
 }

@@ -5,6 +5,7 @@
 //! deterministic: the amount of work decides, never the time it takes.
 #![warn(missing_docs)]
 
+mod anchored;
 mod common_tree;
 mod component;
 mod identity;
@@ -17,6 +18,7 @@ mod relaxed;
 mod side;
 mod strict;
 
+pub use anchored::match_anchored;
 pub use common_tree::{CommonTree, common_tree, matching_score, overlap};
 pub use component::component_key;
 pub use identity::{FunctionMatch, Identity, Why};

@@ -2,7 +2,7 @@
 
 use perfblame_blame::{Evidence, Explanation, Finding, Interval, Options, RunCosts, suspects};
 use perfblame_cct::{Measure, Metric, MetricId, NodeId, RunSet, Unit, Warning};
-use perfblame_matching::{Identity, Joint, Link, Side, join, match_by_key};
+use perfblame_matching::{Identity, Joint, Link, Side, join, match_anchored};
 
 use super::{
     Diff, DiffError, DiffQuery, DiffRow, DiffTree, Estimate, Fate, Method, MinDelta, RuntimeCost,
@@ -22,8 +22,8 @@ pub fn diff(before: &Loaded, after: &Loaded, query: &DiffQuery) -> Result<Diff, 
         tree: &sets[side].tree,
         weights: &weights[side],
     });
-    let identity = Identity::by_name(&sides[0], &sides[1]);
-    let matching = match_by_key(&sides[0], &sides[1], &identity);
+    let identity = Identity::of(&sides[0], &sides[1]);
+    let matching = match_anchored(&sides[0], &sides[1], &identity);
     let joint = join(&sides[0], &sides[1], &identity, &matching);
     let runs = [0, 1].map(|side| {
         let decimals = sets[side].metrics[ids[side].index()].decimals;

@@ -55,6 +55,8 @@ pub fn compared(verdict: Verdict, before: &[f64], after: &[f64]) -> Diff {
         threshold: 40.0 * MS,
         normalised: None,
         suspects: Vec::new(),
+        moved: Vec::new(),
+        minor: (0, 0.0),
         improvements: Vec::new(),
         runtime: Vec::new(),
         unexplained: 0.0,

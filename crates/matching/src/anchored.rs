@@ -1,0 +1,84 @@
+//! Matching of contexts where names alone do not do.
+//!
+//! From the roots down, children that are alone with their function below their parent match by it. What is left under
+//! matched parents is looked at there first: a frame more between caller and callee, a frame less, another name for
+//! what calls the same. What is left then is gone in one place or new in another; large subtrees that are both were
+//! moved. Every step looks at each node a few times, so the whole is linear in nodes but for sorting what is left.
+
+mod local;
+mod moves;
+mod shape;
+
+use perfblame_cct::NodeId;
+
+use crate::{Identity, Link, Matching, Side};
+use local::Local;
+use shape::Shape;
+
+/// One in so many of a side's weight is heavy: half a percent.
+const HEAVY: i128 = 200;
+
+/// Matches two trees from the roots down, then what was wrapped, unwrapped, renamed and moved.
+pub fn match_anchored(before: &Side<'_>, after: &Side<'_>, identity: &Identity) -> Matching {
+    let shapes = [
+        Shape::of(before, |function| identity.before(function)),
+        Shape::of(after, |function| identity.after(function)),
+    ];
+    let mut found = Found {
+        sides: [before, after],
+        shapes: &shapes,
+        identity,
+        matching: Matching::new(before.tree.len(), after.tree.len()),
+    };
+    let mut local = Local::new(identity.classes());
+    let roots = [before, after].map(|side| side.tree.roots().collect::<Vec<_>>());
+    local.match_children(&mut found, &roots[0], &roots[1]);
+    local.match_below(&mut found);
+    moves::match_moved(&mut found, &mut local);
+    found.matching
+}
+
+/// What has been found so far, and what it is found in.
+struct Found<'a> {
+    sides: [&'a Side<'a>; 2],
+    shapes: &'a [Shape; 2],
+    identity: &'a Identity,
+    matching: Matching,
+}
+
+impl Found<'_> {
+    fn class(&self, side: usize, node: NodeId) -> u32 {
+        self.shapes[side].class[node.index()]
+    }
+
+    /// The weight of a node and everything below it.
+    fn weight(&self, side: usize, node: NodeId) -> i64 {
+        self.shapes[side].weight[node.index()]
+    }
+
+    fn is_open(&self, side: usize, node: NodeId) -> bool {
+        let partner =
+            if side == 0 { self.matching.after(node) } else { self.matching.before(node) };
+        partner.is_none()
+    }
+
+    /// True when both carry a part of their side that is worth knowing where it went.
+    fn is_heavy(&self, before: NodeId, after: NodeId) -> bool {
+        let is_heavy = |side: usize, node: NodeId| {
+            let total = self.shapes[side].total;
+            total > 0 && i128::from(self.weight(side, node)) * HEAVY >= total
+        };
+        is_heavy(0, before) && is_heavy(1, after)
+    }
+
+    /// Makes two nodes of one class partners in the same place.
+    fn pair_in_place(&mut self, before: NodeId, after: NodeId) {
+        let class = self.class(1, after);
+        let renamed = self.class(0, before) != class || self.identity.is_renamed(class);
+        let link = if renamed { Link::Renamed } else { Link::Same };
+        self.matching.pair(before, after, link);
+    }
+}
+
+#[cfg(test)]
+mod tests;

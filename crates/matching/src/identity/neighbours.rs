@@ -1,0 +1,259 @@
+//! Functions that are one by whom they call, who calls them and where they stand between others.
+//!
+//! Each open function has as features the classes of its callers and callees; every match makes a feature of those that
+//! had none, so matches spread from what names settled into what they did not. A round scores candidates that share a
+//! feature and takes those that are each other's best by a margin. The surest come first: the bar starts high and is
+//! lowered only when nobody passes it any more.
+
+mod features;
+mod score;
+
+use hashbrown::HashMap;
+
+use super::Why;
+use super::call_graph::CallGraph;
+use super::places::{Places, like_name};
+use super::work::{NONE, Row, Work};
+use crate::Side;
+use features::Features;
+use score::{Scale, Scored, score};
+
+/// Bars, each kept until nobody passes it.
+const BARS: [f64; 4] = [0.8, 0.65, 0.5, 0.4];
+
+/// How far the best must be ahead of the next.
+const MARGIN: f64 = 0.08;
+
+/// Rounds in all; matches spread by one call a round.
+const MOST_ROUNDS: usize = 48;
+
+/// Candidates are looked for among so many functions at most that share a feature: a caller of hundreds tells nothing.
+const MOST_SHARING: usize = 48;
+
+/// Candidates that one function proposes.
+const MOST_CANDIDATES: usize = 24;
+
+/// Comparisons in all: so many, and some more for each edge of the call graph.
+const WORK: usize = 20_000_000;
+const WORK_OF_EDGE: usize = 200;
+
+pub(super) fn match_neighbours(work: &mut Work<'_>, sides: [&Side<'_>; 2]) {
+    let graphs = [0, 1].map(|side: usize| CallGraph::of(work, side, sides[side]));
+    let edges: usize = graphs.iter().map(|graph| graph.callers.len() + graph.callees.len()).sum();
+    let mut budget = WORK + WORK_OF_EDGE * edges;
+    let mut bars = BARS.iter();
+    let mut bar = bars.next();
+    let mut last: Vec<Scored> = Vec::new();
+    for _ in 0..MOST_ROUNDS {
+        let Some(least) = bar else { break };
+        if !work.is_anything_open() {
+            break;
+        }
+        let places = Places::of(work);
+        if places.match_exact(work) > 0 {
+            continue;
+        }
+        let features = [0, 1].map(|side: usize| Features::of(work, &graphs[side], side));
+        let candidates = candidates(work, &features, &places);
+        let cost: usize = candidates
+            .iter()
+            .map(|(before, after)| {
+                features[0].of_row(*before).len() + features[1].of_row(*after).len()
+            })
+            .sum();
+        if cost > budget {
+            break;
+        }
+        budget -= cost;
+        let scale = Scale::of(&features);
+        last = (candidates.into_iter())
+            .map(|(before, after)| score(work, &graphs, &features, &scale, &places, before, after))
+            .collect();
+        let mut accepted = accept(work, &last, *least);
+        if accepted == 0 {
+            accepted = match_in_order(work, &places, &features);
+        }
+        if accepted == 0 {
+            bar = bars.next();
+        }
+    }
+    merge_undecided(work, &last);
+}
+
+/// Pairs of open functions worth a look, each once, in order. Each side proposes, so that it does not matter which side
+/// is which.
+fn candidates(work: &Work<'_>, features: &[Features; 2], places: &Places) -> Vec<(Row, Row)> {
+    let mut found: Vec<(Row, Row)> = Vec::new();
+    for side in 0..2 {
+        let other = &features[1 - side];
+        for row in work.open(side) {
+            let layers = work.fact(side, row).layers;
+            let mut postings: Vec<&[(u64, Row)]> = (features[side].of_row(row).iter())
+                .map(|(feature, _)| other.sharing(*feature))
+                .filter(|sharing| !sharing.is_empty() && sharing.len() <= MOST_SHARING)
+                .collect();
+            postings.sort_by_key(|sharing| (sharing.len(), sharing[0].0));
+            let mut proposed: Vec<Row> = Vec::new();
+            for sharing in postings {
+                if proposed.len() >= MOST_CANDIDATES {
+                    break;
+                }
+                proposed.extend(sharing.iter().map(|(_, row)| *row));
+            }
+            proposed.retain(|row| work.fact(1 - side, *row).layers == layers);
+            found.extend(
+                proposed
+                    .into_iter()
+                    .map(|other| if side == 0 { (row, other) } else { (other, row) }),
+            );
+        }
+    }
+    // Functions of like names in one gap, where there are few of them; their features may be too common to propose them.
+    let mut groups: HashMap<_, [Vec<Row>; 2]> = HashMap::new();
+    for side in 0..2 {
+        for row in work.open(side) {
+            let gap = places.gap(side, row);
+            if gap != NONE {
+                let key = (gap, like_name(work, side, row), work.fact(side, row).layers);
+                groups.entry(key).or_default()[side].push(row);
+            }
+        }
+    }
+    let mut groups: Vec<_> = groups.into_values().collect();
+    groups.sort_unstable();
+    for [before, after] in &groups {
+        if before.len() * after.len() <= MOST_CANDIDATES * MOST_CANDIDATES {
+            for row in before {
+                found.extend(after.iter().map(|other| (*row, *other)));
+            }
+        }
+    }
+    found.sort_unstable();
+    found.dedup();
+    found
+}
+
+/// The best and the second best score of each function, by side.
+struct Best([HashMap<Row, (f64, f64)>; 2]);
+
+impl Best {
+    fn of(scored: &[Scored]) -> Self {
+        let mut best: [HashMap<Row, (f64, f64)>; 2] = [HashMap::new(), HashMap::new()];
+        for found in scored {
+            for (best, row) in best.iter_mut().zip([found.before, found.after]) {
+                let (first, second) = best.entry(row).or_insert((0.0, 0.0));
+                if found.score > *first {
+                    (*first, *second) = (found.score, *first);
+                } else if found.score > *second {
+                    *second = found.score;
+                }
+            }
+        }
+        Self(best)
+    }
+
+    /// What the best and the second best of both functions are.
+    fn of_both(&self, found: &Scored) -> [(f64, f64); 2] {
+        let [before, after] = &self.0;
+        let of = |best: &HashMap<Row, (f64, f64)>, row| best.get(&row).copied().unwrap_or_default();
+        [of(before, found.before), of(after, found.after)]
+    }
+}
+
+/// Takes those that are each other's best by a margin and pass the bar; says how many.
+fn accept(work: &mut Work<'_>, scored: &[Scored], bar: f64) -> usize {
+    let best = Best::of(scored);
+    let mut accepted = 0;
+    for found in scored.iter().filter(|found| found.score >= bar.max(found.bar)) {
+        let is_ahead =
+            |(first, second): (f64, f64)| first <= found.score && second + MARGIN <= found.score;
+        if best.of_both(found).into_iter().all(is_ahead) {
+            work.pair(found.before, found.after, found.why, found.score.min(0.99));
+            accepted += 1;
+        }
+    }
+    accepted
+}
+
+/// Matches functions in the order of their places where anchors moved apart: of those between the same anchors with
+/// like names and the same callers, there must be as many before as after.
+fn match_in_order(work: &mut Work<'_>, places: &Places, features: &[Features; 2]) -> usize {
+    let mut groups: HashMap<_, [Vec<Row>; 2]> = HashMap::new();
+    for (side, features) in features.iter().enumerate() {
+        for row in work.open(side) {
+            let gap = places.gap(side, row);
+            let callers = features.callers_of(row);
+            if gap != NONE && !places.is_rigid(gap) && !callers.is_empty() {
+                let key = (gap, like_name(work, side, row), work.fact(side, row).layers, callers);
+                groups.entry(key).or_default()[side].push(row);
+            }
+        }
+    }
+    let mut groups: Vec<_> = groups.into_values().collect();
+    groups.retain(|[before, after]| before.len() == after.len());
+    groups.sort_unstable();
+    let mut found = 0;
+    for mut group in groups {
+        for (side, rows) in group.iter_mut().enumerate() {
+            rows.sort_by_key(|row| (work.fact(side, *row).place, *row));
+        }
+        let certainty = if group[0].len() == 1 { 0.8 } else { 0.7 };
+        for (before, after) in group[0].iter().zip(&group[1]) {
+            work.pair(*before, *after, Why::Place, certainty);
+            found += 1;
+        }
+    }
+    found
+}
+
+/// Namesakes of one component that match each other equally well become one class: nobody can tell them apart, and
+/// together they are what they were.
+fn merge_undecided(work: &mut Work<'_>, scored: &[Scored]) {
+    let least = BARS[BARS.len() - 1];
+    let best = Best::of(scored);
+    let befores = work.class[0].len();
+    // Groups by their first member; functions after are numbered behind those before.
+    let mut first: Vec<u32> = (0..(befores + work.class[1].len()) as u32).collect();
+    let mut merged = false;
+    for found in scored.iter().filter(|found| found.score >= least.max(found.bar)) {
+        let are_open = work.is_open(0, found.before) && work.is_open(1, found.after);
+        let are_namesakes = like_name(work, 0, found.before) == like_name(work, 1, found.after)
+            && work.home[0][found.before as usize] == work.home[1][found.after as usize];
+        let is_near = |(first, _): (f64, f64)| first < found.score + MARGIN;
+        if are_open && are_namesakes && best.of_both(found).into_iter().all(is_near) {
+            let one = root(&mut first, found.before);
+            let other = root(&mut first, befores as u32 + found.after);
+            first[one.max(other) as usize] = one.min(other);
+            merged = true;
+        }
+    }
+    if !merged {
+        return;
+    }
+    let mut classes: HashMap<u32, u32> = HashMap::new();
+    for side in [1, 0] {
+        for row in 0..work.class[side].len() as Row {
+            let number = if side == 0 { row } else { befores as u32 + row };
+            let group = root(&mut first, number);
+            // A group starts with a function before, and has one after.
+            if work.is_open(side, row) && (group as usize) < befores {
+                let class = match classes.get(&group) {
+                    Some(class) => *class,
+                    None if side == 1 => work.new_class(),
+                    None => continue,
+                };
+                classes.insert(group, class);
+                work.join(side, row, class);
+            }
+        }
+    }
+}
+
+/// The first member of the group that `member` is in.
+fn root(first: &mut [u32], mut member: u32) -> u32 {
+    while first[member as usize] != member {
+        first[member as usize] = first[first[member as usize] as usize];
+        member = first[member as usize];
+    }
+    member
+}

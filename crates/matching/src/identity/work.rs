@@ -1,0 +1,130 @@
+//! Who has been matched so far.
+
+use hashbrown::HashMap;
+use perfblame_cct::FunctionId;
+use std::hash::Hash;
+
+use super::functions::{Facts, Functions, Naming};
+use super::{FunctionMatch, Identity, Why};
+
+/// A function of a side, by row.
+pub(super) type Row = u32;
+
+/// Stands for no row.
+pub(super) const NONE: Row = Row::MAX;
+
+/// Classes as far as they are settled, and the homes of functions as far as moved files are known.
+pub(super) struct Work<'a> {
+    pub functions: &'a Functions<'a>,
+    /// The class of each function, by side; [`NONE`] while it is open.
+    pub class: [Vec<u32>; 2],
+    /// The component of each function, by side, under one number where a file was moved.
+    pub home: [Vec<u32>; 2],
+    /// Pairs in the order they were found, with why and how sure.
+    pub pairs: Vec<(Row, Row, Why, f64)>,
+    classes: u32,
+}
+
+impl<'a> Work<'a> {
+    pub fn new(functions: &'a Functions<'a>) -> Self {
+        let [before, after] = &functions.facts;
+        let home = [before, after].map(|facts| facts.iter().map(|fact| fact.home).collect());
+        let class = [before, after].map(|facts| vec![NONE; facts.len()]);
+        Self { functions, class, home, pairs: Vec::new(), classes: 0 }
+    }
+
+    pub fn fact(&self, side: usize, row: Row) -> &Facts {
+        &self.functions.facts[side][row as usize]
+    }
+
+    pub fn is_open(&self, side: usize, row: Row) -> bool {
+        self.class[side][row as usize] == NONE
+    }
+
+    /// Functions without a class, in order.
+    pub fn open(&self, side: usize) -> impl Iterator<Item = Row> + '_ {
+        let rows = self.class[side].iter().enumerate();
+        rows.filter(|(_, class)| **class == NONE).map(|(row, _)| row as Row)
+    }
+
+    pub fn is_anything_open(&self) -> bool {
+        (0..2).all(|side| self.open(side).next().is_some())
+    }
+
+    /// Makes two open functions one.
+    pub fn pair(&mut self, before: Row, after: Row, why: Why, certainty: f64) {
+        self.class[0][before as usize] = self.classes;
+        self.class[1][after as usize] = self.classes;
+        self.classes += 1;
+        self.pairs.push((before, after, why, certainty));
+    }
+
+    /// Gives an open function the class of another, matched one of either side.
+    pub fn join(&mut self, side: usize, row: Row, class: u32) {
+        self.class[side][row as usize] = class;
+    }
+
+    /// A class for functions that are one class but no pair.
+    pub fn new_class(&mut self) -> u32 {
+        self.classes += 1;
+        self.classes - 1
+    }
+
+    /// Pairs open functions that are alone with their key on both sides.
+    pub fn pair_unique<K: Hash + Eq>(
+        &mut self,
+        why: Why,
+        certainty: f64,
+        key: impl Fn(&Self, usize, Row) -> Option<K>,
+    ) {
+        let mut buckets: HashMap<K, [(Row, u32); 2]> = HashMap::new();
+        for side in 0..2 {
+            for row in self.open(side) {
+                if let Some(key) = key(self, side, row) {
+                    let (first, count) = &mut buckets.entry(key).or_insert([(NONE, 0); 2])[side];
+                    *first = (*first).min(row);
+                    *count += 1;
+                }
+            }
+        }
+        let mut found: Vec<(Row, Row)> = Vec::new();
+        for row in self.open(0) {
+            let bucket = key(self, 0, row).and_then(|key| buckets.get(&key));
+            if let Some([(before, 1), (after, 1)]) = bucket {
+                found.push((*before, *after));
+            }
+        }
+        for (before, after) in found {
+            self.pair(before, after, why, certainty);
+        }
+    }
+
+    /// Everybody who is still open is a class of his own.
+    pub fn finish(mut self) -> Identity {
+        for side in 0..2 {
+            for row in 0..self.class[side].len() {
+                if self.class[side][row] == NONE {
+                    self.class[side][row] = self.new_class();
+                }
+            }
+        }
+        let mut renamed = vec![false; self.classes as usize];
+        let mut matches = Vec::new();
+        for (before, after, why, certainty) in &self.pairs {
+            let (was, is) = (self.fact(0, *before), self.fact(1, *after));
+            renamed[self.class[1][*after as usize] as usize] = was.base != is.base
+                && (was.naming, is.naming) != (Naming::Anonymous, Naming::Anonymous);
+            if *why != Why::Name {
+                matches.push(FunctionMatch {
+                    before: FunctionId::new(*before as usize),
+                    after: FunctionId::new(*after as usize),
+                    why: *why,
+                    certainty: *certainty,
+                });
+            }
+        }
+        matches.sort_by_key(|found| (found.after, found.before));
+        let [class_of_before, class_of_after] = self.class;
+        Identity { class_of_before, class_of_after, renamed, matches }
+    }
+}
