@@ -13,6 +13,7 @@ pub use answer::{
     PathFunction, RankedPath, RuntimeCost, SideTotals, Suspect, Verdict,
 };
 pub use compare::diff;
+pub use paths::ranked_paths;
 pub use perfblame_blame::HeatScale;
 
 /// What to compare, and how.

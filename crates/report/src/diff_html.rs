@@ -10,7 +10,7 @@ mod fold;
 
 use std::io::{self, Write};
 
-use perfblame_analysis::Diff;
+use perfblame_analysis::{Diff, ranked_paths};
 
 use crate::page::{json_for_script, write_page};
 
@@ -26,7 +26,11 @@ const PARTS: &[(&str, &str)] = &[
 
 /// Writes the page.
 pub fn diff_html(diff: &Diff, out: &mut dyn Write) -> io::Result<()> {
-    let data = json_for_script(&data::page_data(diff))?;
+    // Whatever the method, the heat map shows where along the calls the cost is.
+    let ranked =
+        if diff.paths.is_empty() { ranked_paths(&diff.tree, &diff.metric).0 } else { Vec::new() };
+    let paths = if ranked.is_empty() { &diff.paths } else { &ranked };
+    let data = json_for_script(&data::page_data(diff, paths))?;
     write_page(PAGE, &[PARTS, &[("data", &data)]].concat(), out)
 }
 
@@ -63,6 +67,8 @@ mod tests {
             normalised: None,
             suspects: Vec::new(),
             improvements: Vec::new(),
+            moved: Vec::new(),
+            minor: (0, 0.0),
             runtime: Vec::new(),
             unexplained: 0.0,
             runs_needed: None,

@@ -64,7 +64,7 @@ pub fn diff(before: &Loaded, after: &Loaded, query: &DiffQuery) -> Result<Diff, 
             critical_graph::explain(&mut diff, before, after, ids, factors, query);
         }
         Method::Paths => {
-            let (ranked, folded) = paths::paths(&diff.tree, &diff.metric);
+            let (ranked, folded) = paths::ranked_paths(&diff.tree, &diff.metric);
             diff.paths = ranked;
             diff.warnings.extend(folded);
         }

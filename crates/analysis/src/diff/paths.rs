@@ -1,4 +1,5 @@
-//! `--method paths`: the call paths of the after side, ranked by what they cost more than before.
+//! `--method paths`, and the heat map of pages: the call paths of the after side, ranked by what they cost more than
+//! before.
 
 use perfblame_blame::{HeatScale, PathNode, rank_functions, rank_paths};
 use perfblame_cct::{Layer, Metric, Unit, Warning};
@@ -12,7 +13,7 @@ const MOST_PATHS: usize = 1_000;
 const MOST_FUNCTIONS: usize = 400_000;
 
 /// The ranked paths of two trees, the costliest first, and a warning about those that are folded.
-pub(super) fn paths(tree: &DiffTree, metric: &Metric) -> (Vec<RankedPath>, Option<Warning>) {
+pub fn ranked_paths(tree: &DiffTree, metric: &Metric) -> (Vec<RankedPath>, Option<Warning>) {
     let nodes: Vec<PathNode> = (tree.rows.iter())
         .map(|row| PathNode {
             parent: row.parent,

@@ -16,6 +16,7 @@ Examples:
   perfblame diff old/ new/ --work 12000,9000     the program got less done after
   perfblame diff old/ new/ --root handle         only what `handle` does
   perf script | perfblame diff base.txt -        one side from a pipe
+  perfblame diff old/ new/ --html page.html      a page to look into, besides the text
   perfblame diff old/ new/ --format markdown     for a pull request
   perfblame diff old/ new/ --format json | jq '.suspects[0].function'
 
@@ -81,12 +82,15 @@ pub struct DiffArgs {
     #[arg(long, value_name = "BEFORE,AFTER", value_parser = work, help_heading = "How")]
     pub work: Option<Work>,
 
-    /// Text for people, Markdown for a pull request, JSON or SARIF for programs
+    /// Text for people, Markdown for a pull request, JSON or SARIF for programs, HTML for a browser
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT", help_heading = "Output")]
     pub format: DiffFormat,
     /// Write to a file instead of standard output
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output")]
     pub output: Option<PathBuf>,
+    /// Write a page beside whatever is printed: the answer with a flame graph of both sides, in one file
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output")]
+    pub html: Option<PathBuf>,
     /// Show at most this many suspects, improvements and paths in text; 0 shows all. JSON always has all
     #[arg(
         long,
@@ -105,6 +109,7 @@ pub enum DiffFormat {
     Json,
     Markdown,
     Sarif,
+    Html,
 }
 
 #[derive(Clone, Copy, Default, PartialEq, Eq, ValueEnum)]

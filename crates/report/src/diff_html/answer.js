@@ -73,10 +73,7 @@ function answer() {
   if (D.runs_needed) $("totals").after(element("p", `These runs cannot tell. About ${counted(D.runs_needed, "run")} on each side would.`));
 }
 
-const KINDS = {
-  slower: "▲ slower", "more-calls": "× called more often", new: "+ new", waits: "◷ waits longer", moved: "⇢ moved here",
-  faster: "▼ faster", "fewer-calls": "÷ called less often", gone: "− gone",
-};
+const SIGNS = { slower: "▲", "more-calls": "×", new: "+", waits: "◷", moved: "⇢", faster: "▼", "fewer-calls": "÷", gone: "−" };
 function longPath(functions) {
   const list = element("ol", "", "path");
   const item = (f, k) => {
@@ -102,16 +99,16 @@ function codeChange(c) {
   const text = `${c.kind} ${c.function} ${c.file}${lines}` + (c.commit ? ` in ${c.commit}` : "");
   return parts("li", "", element("span", text, "mono"), ...c.hunks.map(h => element("div", h, "mono soft")));
 }
-function suspect(s, better) {
-  const kind = better ? "less" : "more", card = element("article", "", "panel suspect");
+function suspect(s, kind) {
+  const card = element("article", "", "panel suspect");
   const title = parts("h3", "", element("span", `#${s.rank} `, "rank"), nameOf(s.function));
-  const facts = parts("div", "facts", element("span", KINDS[s.kind] || s.kind, "tag " + kind));
+  const facts = parts("div", "facts", element("span", `${SIGNS[s.kind] || ""} ${s.how}`, "tag " + kind));
   if (s.contexts > 1) facts.append(element("span", `in ${count(s.contexts)} contexts`, "soft"));
   if (s.was !== null) facts.append(element("span", `was ${nameOf(s.was)}`, "soft"));
   if (s.calls) facts.append(element("span", `calls ${s.calls.map(c => c.toLocaleString("en", { maximumFractionDigits: 1 })).join(" → ")}`, "soft number"));
   card.append(parts("div", "", title, element("div", placeOf(s.function), "place"), facts));
 
-  const bar = parts("div", better ? "bar less" : "bar", element("i", ""));
+  const bar = parts("div", "bar " + kind, element("i", ""));
   bar.firstChild.style.width = Math.min(100, Math.abs(s.share) * 100) + "%";
   const share = inPercent(s.share) + " of the change";
   const [delta, low, high] = s.delta;
@@ -137,11 +134,11 @@ function suspect(s, better) {
   }
   return card;
 }
-function suspects(id, list, better, none) {
+function suspects(id, list, kind, none) {
   const place = document.querySelector(`#${id} .list`), AT_ONCE = 20;
   if (!list.length && none) place.append(element("p", none, "note"));
   const more = from => {
-    place.append(...list.slice(from, from + AT_ONCE).map(s => suspect(s, better)));
+    place.append(...list.slice(from, from + AT_ONCE).map(s => suspect(s, kind)));
     const left = list.slice(from + AT_ONCE);
     if (!left.length) return;
     const share = left.reduce((sum, s) => sum + Math.abs(s.share), 0);
@@ -161,6 +158,8 @@ function rest() {
     for (const [f, b, a] of D.runtime) row("td", [[nameOf(f), "mono"], [value(b), "number"], [value(a), "number"], [signed(a - b), "number " + tone(a - b)]]);
     place.append(parts("div", "scrolls", table));
   }
+  const [minor, sum] = D.minor;
+  if (minor) place.append(element("p", `${counted(minor, "function")} changed beyond chance by too little to matter beside these: ${signed(sum)} together.`));
   const part = D.change[0] ? ` (${inPercent(D.unexplained / D.change[0])} of the change)` : "";
   place.append(element("p", D.unexplained ? `Not explained by anything above: ${signed(D.unexplained)}${part}.` : "The change is explained in full by what is above."));
 }

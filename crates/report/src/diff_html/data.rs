@@ -2,13 +2,15 @@
 
 use hashbrown::HashMap;
 use perfblame_analysis::{
-    CodeChange, CriticalGraph, Diff, Estimate, Fate, FunctionView, RankedPath, SideTotals, Suspect,
+    CodeChange, CriticalGraph, Diff, Estimate, Fate, FunctionView, HeatScale, RankedPath,
+    SideTotals, Suspect,
 };
 use perfblame_cct::Layer;
 use serde::Serialize;
 
 use super::columns::{packed, packed_costs, packed_signed};
 use super::fold::{FlameBox, Folded, What, fold};
+use crate::diff_words::{Words, headline};
 use crate::page::Metric;
 use crate::show_text::place_of;
 
@@ -17,6 +19,10 @@ const CONTEXTS: usize = 300_000;
 
 /// Contexts of a suspect that are marked in the graph.
 const MARKED: usize = 1000;
+
+/// Paths of the heat map, and calls on them all together.
+const PATHS: usize = 500;
+const PATH_CALLS: usize = 40_000;
 
 #[derive(Serialize)]
 pub struct Data<'a> {
@@ -33,11 +39,13 @@ pub struct Data<'a> {
     normalised: Option<&'a str>,
     suspects: Vec<SuspectData<'a>>,
     improvements: Vec<SuspectData<'a>>,
+    moved: Vec<SuspectData<'a>>,
+    minor: (usize, f64),
     runtime: Vec<(usize, f64, f64)>,
     unexplained: f64,
     runs_needed: Option<u32>,
     graph: Option<GraphData>,
-    paths: Vec<PathData>,
+    paths: PathsData,
     warnings: Vec<WarningData<'a>>,
     layers: [&'static str; Layer::ALL.len()],
     functions: Functions,
@@ -67,6 +75,8 @@ struct SuspectData<'a> {
     rank: usize,
     function: usize,
     kind: &'static str,
+    /// How it changed, in words.
+    how: &'static str,
     path: Vec<usize>,
     /// Boxes of the heaviest contexts.
     boxes: Vec<u32>,
@@ -101,13 +111,23 @@ struct GraphData {
     nodes: Vec<(i64, usize, Option<f64>, f64, bool)>,
 }
 
+#[derive(Default, Serialize)]
+struct PathsData {
+    rows: Vec<PathData>,
+    /// Paths that are not on the page, and what they differ by together.
+    left: (usize, f64),
+    /// Least and greatest size of differences and of latencies.
+    delta: (f64, f64),
+    latency: (f64, f64),
+}
+
 #[derive(Serialize)]
 struct PathData {
     rank: usize,
     cost: f64,
     new: bool,
-    /// Function, latency, delta, rank.
-    functions: Vec<(usize, f64, f64, usize)>,
+    /// Function, latency, delta, rank; how hot the latency and the difference are, 0 to 100.
+    functions: Vec<(usize, f64, f64, usize, u8, u8)>,
 }
 
 #[derive(Serialize)]
@@ -138,17 +158,18 @@ struct Tree {
 /// The order of the page's signs.
 const FATES: [Fate; 5] = [Fate::Kept, Fate::New, Fate::Gone, Fate::Moved, Fate::Renamed];
 
-/// Everything the page shows.
-pub fn page_data(diff: &Diff) -> Data<'_> {
+/// Everything the page shows; `paths` are the ranked paths.
+pub fn page_data<'a>(diff: &'a Diff, paths: &'a [RankedPath]) -> Data<'a> {
     let mut known = Known::default();
-    let all = || diff.suspects.iter().chain(&diff.improvements);
+    let words = Words::of(diff, true);
+    let all = || diff.suspects.iter().chain(&diff.improvements).chain(&diff.moved);
     let always: Vec<usize> =
         all().flat_map(|suspect| suspect.contexts.iter().take(MARKED).copied()).collect();
     let folded = fold(&diff.tree, CONTEXTS, &always);
     let tree = tree(diff, &folded, &mut known);
     Data {
         version: crate::VERSION,
-        headline: headline(diff),
+        headline: headline(diff, words),
         method: diff.method.name(),
         verdict: diff.verdict.name(),
         metric: Metric::of(&diff.metric),
@@ -158,15 +179,17 @@ pub fn page_data(diff: &Diff) -> Data<'_> {
         p: diff.p_value,
         threshold: diff.threshold,
         normalised: diff.normalised.as_deref(),
-        suspects: suspects(&diff.suspects, &folded.place, &mut known),
-        improvements: suspects(&diff.improvements, &folded.place, &mut known),
+        suspects: suspects(&diff.suspects, words, &folded.place, &mut known),
+        improvements: suspects(&diff.improvements, words, &folded.place, &mut known),
+        moved: suspects(&diff.moved, words, &folded.place, &mut known),
+        minor: diff.minor,
         runtime: (diff.runtime.iter())
             .map(|cost| (known.number(&cost.function), cost.before, cost.after))
             .collect(),
         unexplained: diff.unexplained,
         runs_needed: diff.runs_needed,
         graph: diff.graph.as_ref().map(|graph| graph_data(graph, &mut known)),
-        paths: diff.paths.iter().map(|path| path_data(path, &mut known)).collect(),
+        paths: paths_data(paths, &mut known),
         warnings: (diff.warnings.iter())
             .map(|warning| WarningData {
                 code: &warning.code,
@@ -178,10 +201,6 @@ pub fn page_data(diff: &Diff) -> Data<'_> {
         functions: known.functions,
         tree,
     }
-}
-
-fn headline(diff: &Diff) -> String {
-    format!("{}: {} suspects", diff.verdict.name(), diff.suspects.len())
 }
 
 /// The functions that the page speaks of, each once.
@@ -213,16 +232,27 @@ fn side(side: &SideTotals) -> Side<'_> {
     Side { inputs: &side.inputs, totals: &side.totals, total: interval(side.total) }
 }
 
-fn suspects<'a>(list: &'a [Suspect], place: &[u32], known: &mut Known<'a>) -> Vec<SuspectData<'a>> {
-    list.iter().map(|suspect| suspect_data(suspect, place, known)).collect()
+fn suspects<'a>(
+    list: &'a [Suspect],
+    words: Words<'_>,
+    place: &[u32],
+    known: &mut Known<'a>,
+) -> Vec<SuspectData<'a>> {
+    list.iter().map(|suspect| suspect_data(suspect, words, place, known)).collect()
 }
 
-fn suspect_data<'a>(suspect: &'a Suspect, place: &[u32], known: &mut Known<'a>) -> SuspectData<'a> {
+fn suspect_data<'a>(
+    suspect: &'a Suspect,
+    words: Words<'_>,
+    place: &[u32],
+    known: &mut Known<'a>,
+) -> SuspectData<'a> {
     let rows = suspect.contexts.iter().take(MARKED);
     SuspectData {
         rank: suspect.rank,
         function: known.number(&suspect.function),
         kind: suspect.kind.name(),
+        how: words.kind(suspect.kind),
         path: suspect.path.iter().map(|function| known.number(function)).collect(),
         boxes: rows.filter_map(|row| place.get(*row).copied()).collect(),
         contexts: suspect.contexts.len(),
@@ -264,11 +294,41 @@ fn graph_data<'a>(graph: &'a CriticalGraph, known: &mut Known<'a>) -> GraphData 
     GraphData { nodes: nodes.collect(), threshold: graph.threshold, pruned: graph.pruned }
 }
 
-fn path_data<'a>(path: &'a RankedPath, known: &mut Known<'a>) -> PathData {
-    let functions = path.functions.iter().map(|function| {
-        (known.number(&function.function), function.latency, function.delta, function.rank)
+fn paths_data<'a>(paths: &'a [RankedPath], known: &mut Known<'a>) -> PathsData {
+    let mut calls = 0;
+    let fits = |path: &&RankedPath| {
+        calls += path.functions.len();
+        calls <= PATH_CALLS
+    };
+    let shown = paths.iter().take(PATHS).take_while(fits).count();
+    let (shown, left) = paths.split_at(shown);
+    let all = || shown.iter().flat_map(|path| &path.functions);
+    let heat = RankedPath::heat_scale(shown);
+    let delta_heat = HeatScale::of(all().map(|function| function.delta.abs()));
+    let rows = shown.iter().map(|path| {
+        let functions = path.functions.iter().map(|function| {
+            let (number, of_100) =
+                (known.number(&function.function), |heat: f64| (heat * 100.0) as u8);
+            let heats = (heat.heat(function.latency), delta_heat.heat(function.delta.abs()));
+            let (latency, delta) = (of_100(heats.0), of_100(heats.1));
+            (number, function.latency, function.delta, function.rank, latency, delta)
+        });
+        PathData { functions: functions.collect(), rank: path.rank, cost: path.cost, new: path.new }
     });
-    PathData { functions: functions.collect(), rank: path.rank, cost: path.cost, new: path.new }
+    PathsData {
+        rows: rows.collect(),
+        left: (left.len(), left.iter().map(|path| path.cost).sum()),
+        delta: ends(all().map(|function| function.delta.abs())),
+        latency: ends(all().map(|function| function.latency)),
+    }
+}
+
+/// The least and the greatest value above zero.
+fn ends(values: impl Iterator<Item = f64>) -> (f64, f64) {
+    let above = values.filter(|value| *value > 0.0);
+    let (low, high) =
+        above.fold((f64::INFINITY, 0f64), |(low, high), value| (low.min(value), high.max(value)));
+    (low.min(high), high)
 }
 
 fn tree<'a>(diff: &'a Diff, folded: &Folded, known: &mut Known<'a>) -> Tree {

@@ -1,23 +1,18 @@
 // Ranked paths as a heat map: a row per path, a column per call along it, colour by the logarithm of cost.
 let heatOf = "delta", heatRows = 0;
 function heatMap() {
-  $("paths").hidden = !D.paths.length;
-  if (!D.paths.length) return;
-  const AT_ONCE = 40, COLUMNS = 120, HEAD = 20;
-  const of = f => heatOf === "delta" ? f[2] : f[1];
-  let low = Infinity, high = 0;
-  for (const path of D.paths) for (const f of path.functions) {
-    const v = Math.abs(of(f));
-    if (v > 0) { low = Math.min(low, v); high = Math.max(high, v); }
-  }
-  // What is ten thousand times less is as pale as can be.
-  low = Math.max(low, high / 1e4);
-  const t = v => high > low ? Math.max(0, Math.log(Math.abs(v) / low) / Math.log(high / low)) : 1;
-  const colour = v => v ? ramp[STEPS + Math.sign(v) * Math.max(1, Math.round(t(v) * STEPS))] : ramp[STEPS];
+  const P = D.paths.rows;
+  $("paths").hidden = !P.length;
+  if (!P.length) return;
+  const AT_ONCE = 25, COLUMNS = 120, HEAD = 20, delta = heatOf === "delta";
+  const colour = f => {
+    const hot = Math.ceil(f[delta ? 5 : 4] / 100 * STEPS);
+    return ramp[STEPS + (delta && f[2] < 0 ? -hot : hot)];
+  };
   const table = element("table", "");
   table.setAttribute("aria-label", "Ranked call paths");
   const cell = (path, f, k) => {
-    const td = element("td", f[3] <= 3 ? f[3] : ""), fill = colour(of(f));
+    const td = element("td", f[3] <= 3 ? f[3] : ""), fill = colour(f);
     td.style.background = fill;
     td.style.color = inkOn(fill);
     td.tabIndex = -1;
@@ -53,10 +48,10 @@ function heatMap() {
   };
   const place = document.querySelector("#paths .sheet");
   const more = (from, to) => {
-    table.append(...D.paths.slice(from, to).map(row));
-    heatRows = Math.min(to, D.paths.length);
-    if (heatRows >= D.paths.length) return;
-    const open = element("button", `Show ${counted(Math.min(D.paths.length - heatRows, 5 * AT_ONCE), "more path")} of ${count(D.paths.length - heatRows)}`);
+    table.append(...P.slice(from, to).map(row));
+    heatRows = Math.min(to, P.length);
+    if (heatRows >= P.length) return;
+    const open = element("button", `Show ${counted(Math.min(P.length - heatRows, 5 * AT_ONCE), "more path")} of ${count(P.length - heatRows)}`);
     open.onclick = () => { open.remove(); more(heatRows, heatRows + 5 * AT_ONCE); };
     place.append(open);
   };
@@ -77,12 +72,13 @@ function heatMap() {
     to.tabIndex = 0;
     to.focus();
   };
+  const [left, sum] = D.paths.left;
   document.querySelector("#paths .note").textContent =
-    `${counted(D.paths.length, "path")} by cost added, from the root on the left to the leaf on the right. Figures 1 to 3 are the costliest calls of a path.`;
-  const bar = element("span", "", "ramp");
-  const both = heatOf === "delta" && D.paths.some(p => p.functions.some(f => f[2] < 0));
+    `${counted(P.length, "path")} by cost added, from the root on the left to the leaf on the right, coloured by own cost. Figures 1 to 3 are the costliest calls of a path.` +
+    (left ? ` ${counted(left, "more path")} (${signed(sum)} together) are not drawn; --method paths --format json has more.` : "");
+  const bar = element("span", "", "ramp"), [low, high] = D.paths[heatOf];
+  const both = delta && P.some(p => p.functions.some(f => f[2] < 0));
   bar.style.background = `linear-gradient(to right, ${(both ? ramp : ramp.slice(STEPS + 1)).join(",")})`;
-  const middle = Math.sqrt(low * high);
   $("heat-legend").replaceChildren(element("span", both ? `−${value(high)}` : value(low)), bar,
-    element("span", value(high)), element("span", `(logarithmic; half way to the end is ${value(middle)})`));
+    element("span", value(high)), element("span", `(logarithmic; half way ${both ? "out" : "up"} is ${value(Math.sqrt(low * high))})`));
 }

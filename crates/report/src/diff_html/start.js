@@ -18,17 +18,17 @@ function choose(id, name) {
 }
 
 answer();
-suspects("suspects", D.suspects, false, {
+suspects("suspects", D.suspects, "more", {
   regressed: "Nothing stands out: the cost is spread too thinly to name a function.",
   improved: "Nothing got slower beyond chance.",
   unchanged: "Nothing got slower beyond chance.",
   inconclusive: "The runs do not tell apart what got slower from chance.",
 }[D.verdict]);
-suspects("improvements", D.improvements, true);
-$("improvements").hidden = !D.improvements.length;
+suspects("improvements", D.improvements, "less");
+suspects("moved", D.moved, "soft");
+for (const id of ["improvements", "moved", "warnings"]) $(id).hidden = !D[id].length;
 rest();
 foot();
-$("warnings").hidden = !D.warnings.length;
 
 choice("mode", ["before", "after", "difference"], mode, name => { mode = name; layOut(); });
 choice("scale", ["absolute", "share"], scale, name => { scale = name; layOut(); });
@@ -54,7 +54,7 @@ flame.resize();
 callGraph();
 
 for (const [id, name] of [["suspects", `Suspects (${count(D.suspects.length)})`], ["flame", "Flame graph"], ["graph", $("graph").querySelector("h2").textContent],
-  ["paths", "Ranked paths"], ["improvements", `Improvements (${count(D.improvements.length)})`], ["rest", "Runtime and the rest"], ["warnings", `Warnings (${count(D.warnings.length)})`]]) {
+  ["paths", "Ranked paths"], ["improvements", `Improvements (${count(D.improvements.length)})`], ["moved", `Moved (${count(D.moved.length)})`], ["rest", "Runtime and the rest"], ["warnings", `Warnings (${count(D.warnings.length)})`]]) {
   if ($(id).hidden) continue;
   const link = element("a", name);
   link.href = "#" + id;

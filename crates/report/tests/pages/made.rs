@@ -68,6 +68,8 @@ pub fn bare(tree: DiffTree) -> Diff {
         normalised: None,
         suspects: Vec::new(),
         improvements: Vec::new(),
+        moved: Vec::new(),
+        minor: (0, 0.0),
         runtime: Vec::new(),
         unexplained: 0.0,
         runs_needed: None,
@@ -154,6 +156,7 @@ pub fn everything() -> Diff {
     second.was = Some(function("fillDraw", "map.js", 127));
     let gone = suspect(&tree, 1, Kind::Gone, &[8], -0.07);
     let faster = suspect(&tree, 2, Kind::Faster, &[7], -0.09);
+    let moved = suspect(&tree, 1, Kind::Moved, &[9], 0.0);
     let runtime =
         [(16, 400.0, 380.0), (17, 5.0, 11.0)].map(|(row, before, after): (usize, _, _)| {
             RuntimeCost {
@@ -170,6 +173,8 @@ pub fn everything() -> Diff {
         p_value: Some(0.0002),
         suspects: vec![first, second],
         improvements: vec![gone, faster],
+        moved: vec![moved],
+        minor: (3, 1.2e6),
         runtime: runtime.to_vec(),
         unexplained: 4e6,
         paths: paths(&tree),
