@@ -5,7 +5,7 @@ use perfblame_analysis::{
     CodeChange, CriticalGraph, Diff, Estimate, Fate, FunctionView, HeatScale, RankedPath,
     SideTotals, Suspect,
 };
-use perfblame_cct::Layer;
+use perfblame_cct::{Layer, Warning};
 use serde::Serialize;
 
 use super::columns::{packed, packed_costs, packed_signed};
@@ -190,17 +190,25 @@ pub fn page_data<'a>(diff: &'a Diff, paths: &'a [RankedPath]) -> Data<'a> {
         runs_needed: diff.runs_needed,
         graph: diff.graph.as_ref().map(|graph| graph_data(graph, &mut known)),
         paths: paths_data(paths, &mut known),
-        warnings: (diff.warnings.iter())
-            .map(|warning| WarningData {
-                code: &warning.code,
-                message: &warning.message,
-                count: warning.count,
-            })
-            .collect(),
+        warnings: warnings(diff),
         layers: Layer::ALL.map(Layer::name),
         functions: known.functions,
         tree,
     }
+}
+
+/// Warnings, those that several runs gave once.
+fn warnings(diff: &Diff) -> Vec<WarningData<'_>> {
+    let mut warnings: Vec<WarningData<'_>> = Vec::new();
+    let mut rows: HashMap<(&str, &str), usize> = HashMap::new();
+    for Warning { code, message, count } in &diff.warnings {
+        let row = *rows.entry((code, message)).or_insert_with(|| {
+            warnings.push(WarningData { code, message, count: 0 });
+            warnings.len() - 1
+        });
+        warnings[row].count = warnings[row].count.saturating_add(*count);
+    }
+    warnings
 }
 
 /// The functions that the page speaks of, each once.

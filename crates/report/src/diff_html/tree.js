@@ -137,7 +137,7 @@ const brief = i => `${arrow(cost[0][i], cost[1][i])}, ${[signed(cost[1][i] - cos
 const flame = flameGraph({
   parent, group, name: boxName, decorate, prefix, describe,
   fill: i => mode === "difference" ? heat(delta(i)) : layered(group[i]),
-  hint: "Click a call to zoom in. Callees are below their callers.",
+  hint: "Click a call to zoom in. Callees are below their callers; costs are means over the runs.",
   allText: () => mode === "difference" ? `all  ${arrow(...wholes)}` : `all ${mode}  ${value(wholes[mode === "after" ? 1 : 0])}`,
   note: brief,
   spoken: i => `${boxName(i)}: ${brief(i)}${fate[i] ? ", " + FATES[fate[i]][1] : ""}`,

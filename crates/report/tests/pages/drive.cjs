@@ -22,6 +22,39 @@ async function place(page, part, row) {
   return [area.x + area.width * part, area.y + 4 + 20 * row + 10];
 }
 
+// The pictures of the documents.
+async function photograph(page, name) {
+  const save = part => page.screenshot({ path: path.join(pictures, `diff-${part}.png`) });
+  if (name.startsWith("wide")) await page.setViewportSize({ width: 1400, height: 860 });
+  await settled(page);
+  const go = id => page.evaluate(id => document.getElementById(id).scrollIntoView(), id);
+  if (name === "wide-light") {
+    await save("page-light");
+    await page.click("#suspects button >> nth=0");
+    await settled(page);
+    await save("suspect-light");
+    await page.evaluate(() => document.activeElement.blur());
+  } else if (name === "wide-dark") {
+    await page.keyboard.press("/");
+    await page.keyboard.press("Escape");
+    await page.keyboard.press("Escape");
+    await go("flame");
+    await settled(page);
+    await save("flame-dark");
+    await go("graph");
+    await settled(page);
+    await save("paths-dark");
+  } else if (name === "narrow-light") {
+    await page.evaluate(() => scrollTo(0, 0));
+    await settled(page);
+    await save("narrow-light");
+  } else {
+    await go("flame");
+    await settled(page);
+    await save("narrow-dark");
+  }
+}
+
 // Every text that is shown against what is behind it, by WCAG 2.
 const contrasts = page => page.evaluate(() => {
   const parse = c => { const n = c.match(/[\d.]+/g).map(Number); return n.length < 4 ? [...n, 1] : n; };
@@ -52,10 +85,7 @@ const CASES = {
         await settled(page);
         seen.widths.push(await page.evaluate(() => document.documentElement.scrollWidth - innerWidth));
         seen.contrasts.push(...await contrasts(page));
-        if (pictures) {
-          const shape = width > 1000 ? "wide" : "narrow";
-          await page.screenshot({ path: path.join(pictures, `diff-${shape}-${scheme}.png`), fullPage: true });
-        }
+        if (pictures) await photograph(page, `${width > 1000 ? "wide" : "narrow"}-${scheme}`);
       }
     }
     seen.theme = [];
@@ -131,7 +161,6 @@ const CASES = {
     seen.push(await state(page));
     await page.keyboard.press("Escape");
     seen.push(await state(page));
-    if (pictures) await page.screenshot({ path: path.join(pictures, "flame.png") });
     return seen;
   },
   async modes(page) {

@@ -19,19 +19,18 @@ use serde_json::Value;
 fn drive(case: &str, diff: &Diff) -> Value {
     let mut page = Vec::new();
     perfblame_report::diff_html(diff, &mut page).unwrap();
-    drive_page(case, &page)
+    drive_page(case, &page, None)
 }
 
-fn drive_page(case: &str, content: &[u8]) -> Value {
+/// Pictures for the documents are put into a folder when one is given.
+fn drive_page(case: &str, content: &[u8], pictures: Option<PathBuf>) -> Value {
     let folder = Folder::new();
     let page = folder.0.join("page.html");
     std::fs::write(&page, content).unwrap();
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/pages/drive.cjs");
     let mut node = Command::new(program("node"));
     node.arg(script).arg(playwright()).arg(program("chromium")).arg(page).arg(case);
-    if let Some(pictures) = std::env::var_os("PERFBLAME_PICTURES") {
-        node.arg(pictures);
-    }
+    node.args(pictures);
     let output = node.output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let mut result: Value = serde_json::from_slice(&output.stdout).unwrap();
@@ -135,11 +134,11 @@ fn clicks_zoom_and_the_trail_leads_back() {
     let seen = drive("zoom", &made::everything());
     let seen = lines(&seen, |row| format!("{} | {} | {}", row["tip"], row["trail"], row["found"]));
     expect![[r#"
-        "query" | "Click a call to zoom in. Callees are below their callers." | ""
+        "query" | "Click a call to zoom in. Callees are below their callers; costs are means over the runs." | ""
         null | "allmainqueryRenderedFeaturesrenderedquery 34.0 ms → 182 ms, +148 ms, +435 %" | ""
         "query" | "allmainqueryRenderedFeaturesrenderedquery 34.0 ms → 182 ms, +148 ms, +435 %" | ""
-        null | "Click a call to zoom in. Callees are below their callers." | ""
-        "utf" | "Click a call to zoom in. Callees are below their callers." | "utf: 2 contexts; n goes to the next"
+        null | "Click a call to zoom in. Callees are below their callers; costs are means over the runs." | ""
+        "utf" | "Click a call to zoom in. Callees are below their callers; costs are means over the runs." | "utf: 2 contexts; n goes to the next"
     "#]].assert_eq(&seen);
 }
 
@@ -147,14 +146,14 @@ fn clicks_zoom_and_the_trail_leads_back() {
 fn keys_do_what_the_pointer_does() {
     let seen = lines(&drive("keys", &made::everything()), Value::to_string);
     expect![[r#"
-        ["ArrowDown","main","Click a call to zoom in. Callees are below their callers.","main: 189 ms → 355 ms, +166 ms, +88 %"]
-        ["ArrowDown","queryRenderedFeatures","Click a call to zoom in. Callees are below their callers.","queryRenderedFeatures: 105 ms → 222 ms, +117 ms, +111 %"]
-        ["ArrowRight","paint","Click a call to zoom in. Callees are below their callers.","paint: 82.0 ms → 131 ms, +49.0 ms, +60 %"]
-        ["ArrowDown","drawFill","Click a call to zoom in. Callees are below their callers.","drawFill: 42.0 ms → 57.0 ms, +15.0 ms, +36 %"]
+        ["ArrowDown","main","Click a call to zoom in. Callees are below their callers; costs are means over the runs.","main: 189 ms → 355 ms, +166 ms, +88 %"]
+        ["ArrowDown","queryRenderedFeatures","Click a call to zoom in. Callees are below their callers; costs are means over the runs.","queryRenderedFeatures: 105 ms → 222 ms, +117 ms, +111 %"]
+        ["ArrowRight","paint","Click a call to zoom in. Callees are below their callers; costs are means over the runs.","paint: 82.0 ms → 131 ms, +49.0 ms, +60 %"]
+        ["ArrowDown","drawFill","Click a call to zoom in. Callees are below their callers; costs are means over the runs.","drawFill: 42.0 ms → 57.0 ms, +15.0 ms, +36 %"]
         ["Enter",null,"allmainpaintdrawFill 42.0 ms → 57.0 ms, +15.0 ms, +36 %","drawFill: 42.0 ms → 57.0 ms, +15.0 ms, +36 %"]
         ["ArrowUp","paint","allmainpaintdrawFill 42.0 ms → 57.0 ms, +15.0 ms, +36 %","paint: 82.0 ms → 131 ms, +49.0 ms, +60 %"]
         ["Backspace",null,"allmainpaint 82.0 ms → 131 ms, +49.0 ms, +60 %","paint: 82.0 ms → 131 ms, +49.0 ms, +60 %"]
-        ["Escape",null,"Click a call to zoom in. Callees are below their callers.","paint: 82.0 ms → 131 ms, +49.0 ms, +60 %"]
+        ["Escape",null,"Click a call to zoom in. Callees are below their callers; costs are means over the runs.","paint: 82.0 ms → 131 ms, +49.0 ms, +60 %"]
         ["?",true]
         ["Escape",false]
     "#]].assert_eq(&seen);
@@ -195,7 +194,7 @@ fn profiles_are_drawn_by_the_same_flame_graph() {
     let page = FlamePage { title: "t", about: "a", metric: MetricId::new(0) };
     let mut html = Vec::new();
     flame_html(&profile, page, &mut html).unwrap();
-    let seen = lines(&drive_page("flame", &html), |row| {
+    let seen = lines(&drive_page("flame", &html, None), |row| {
         format!("{} | {} | {}", row["tip"], row["trail"], row["found"])
     });
     expect![[r#"
@@ -251,8 +250,23 @@ fn real_recordings_are_shown() {
         let folder = corpus.parent().unwrap().join("corpus-web-sample").join(name);
         load(&expand(&[folder]).unwrap(), LoadOptions::default(), &Tally::default()).unwrap()
     };
-    let diff = diff(&side("old"), &side("new"), &DiffQuery::default()).unwrap();
-    let seen = drive("looks", &diff);
+    let mut diff = diff(&side("old"), &side("new"), &DiffQuery::default()).unwrap();
+    for side in [&mut diff.before, &mut diff.after] {
+        for input in &mut side.inputs {
+            *input = input
+                .rsplit('/')
+                .take(2)
+                .collect::<Vec<_>>()
+                .into_iter()
+                .rev()
+                .collect::<Vec<_>>()
+                .join("/");
+        }
+    }
+    let mut page = Vec::new();
+    perfblame_report::diff_html(&diff, &mut page).unwrap();
+    let pictures = std::env::var_os("PERFBLAME_PICTURES").map(PathBuf::from);
+    let seen = drive_page("looks", &page, pictures);
     assert_eq!(seen["widths"], serde_json::json!([0, 0, 0, 0]), "the page scrolls sideways");
     assert_eq!(seen["contrasts"], serde_json::json!([]));
 }
