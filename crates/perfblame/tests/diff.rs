@@ -62,6 +62,26 @@ fn sides_are_files_folders_patterns_lists_and_pipes() {
 }
 
 #[test]
+fn a_page_is_written_beside_the_text_or_instead_of_it() {
+    let folder = folder();
+    let text = folder.run(&["diff", "old", "new"]);
+    let beside = folder.run(&["diff", "old", "new", "--html", "page.html"]);
+    assert_eq!(text.stdout, beside.stdout);
+    assert_eq!(text.status.code(), beside.status.code());
+    assert_eq!(String::from_utf8_lossy(&beside.stderr), "note: the page is in page.html\n");
+    let page = std::fs::read_to_string(folder.path().join("page.html")).unwrap();
+    let instead = folder.run(&["diff", "old", "new", "--format", "html"]);
+    assert_eq!(String::from_utf8(instead.stdout).unwrap(), page);
+    // The page's headline is the first sentence of the text, which has it on several lines.
+    let text = String::from_utf8(text.stdout).unwrap();
+    let headline: Vec<&str> =
+        text.lines().take_while(|line| !line.is_empty()).map(str::trim).collect();
+    let (_, data) = page.split_once("id=\"data\">").unwrap();
+    let data: Value = serde_json::from_str(data.split_once("</script>").unwrap().0).unwrap();
+    assert_eq!(data["headline"], headline.join(" "));
+}
+
+#[test]
 fn a_part_of_the_program_is_compared_alone() {
     let folder = folder();
     let total = |arguments: &[&str]| {
