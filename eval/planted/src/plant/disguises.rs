@@ -39,7 +39,9 @@ impl Site<'_> {
         let function = self.after.nodes[top].function;
         let subtree = self.after.subtree(top);
         let mut moved = vec![false; self.after.nodes.len()];
-        subtree.iter().for_each(|node| moved[*node] = true);
+        for node in &subtree {
+            moved[*node] = true;
+        }
         let children = self.after.children();
         let callers: Vec<usize> = (self.after.plantable().into_iter())
             .filter(|node| !moved[*node] && self.after.nodes[top].parent != Some(*node))
@@ -121,7 +123,7 @@ impl Site<'_> {
             }
         }
         let large: Vec<Vec<usize>> =
-            by_component.into_values().filter(|functions| functions.len() >= 8).collect();
+            by_component.into_values().filter(|functions| functions.len() >= 4).collect();
         self.random.pick(&large).cloned()
     }
 
