@@ -2,6 +2,7 @@
 
 mod bench;
 mod bless;
+mod eval;
 mod fuzz;
 mod setup;
 mod shell;
@@ -18,6 +19,8 @@ usage: cargo xtask <command>
   test --unit       format, lints, unit tests and tidy checks; installs nothing
   tidy              check what compilers do not: links, headers, samples, fuzz targets
   bench [NAME…]     run the benches beside their peers and rewrite docs/benchmarks.md
+  eval planted [OPTION…]
+                    plant slowdowns in noisy runs and rewrite docs/accuracy.md; options as of perfblame-eval-planted
   fuzz [--seconds N] [TARGET…]
                     run every fuzz target (or those named) for N seconds each, 60 unless told
   bless             rewrite snapshots and generated documents
@@ -32,6 +35,7 @@ fn main() -> Result<()> {
         ["test", "--unit"] => test::unit(),
         ["tidy"] => tidy::run(),
         ["bench", names @ ..] => bench::run(names),
+        ["eval", "planted", rest @ ..] => eval::planted(rest),
         ["fuzz", rest @ ..] => fuzz::run(rest),
         ["bless"] => bless::run(),
         [] | ["help" | "--help" | "-h"] => {

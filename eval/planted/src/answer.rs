@@ -113,6 +113,9 @@ impl Sides {
     }
 }
 
+/// Stands where a function of a critical graph has its component when it is a thread.
+const THREAD: &str = "(thread)";
+
 fn of_suspects(diff: &Diff) -> Answer {
     let blamed = diff.suspects.iter().filter(|suspect| suspect.kind != Kind::Moved);
     let blamed = blamed.map(|suspect| Blamed {
@@ -128,10 +131,10 @@ fn of_graph(diff: &Diff) -> Answer {
     let mut paths: Vec<Vec<Key>> = Vec::with_capacity(nodes.len());
     let mut leaves: Vec<(f64, usize)> = Vec::new();
     for (row, node) in nodes.iter().enumerate() {
-        // The root of the graph stands for the program and is no call.
+        // The root of the graph stands for the program, the one below for a thread: no calls.
         let mut path =
             node.parent.and_then(|parent| paths.get(parent)).cloned().unwrap_or_default();
-        if node.parent.is_some() {
+        if node.parent.is_some() && node.function.component.as_deref() != Some(THREAD) {
             path.push(Key::of(&node.function));
         }
         if node.cause && node.parent.is_some() {

@@ -60,7 +60,7 @@ const SAMPLES: &[&str] = &[
 ];
 
 /// The least and the most contexts of a tree.
-const CONTEXTS: std::ops::RangeInclusive<usize> = 60..=20_000;
+const CONTEXTS: std::ops::RangeInclusive<usize> = 40..=20_000;
 
 /// No function may have more of the whole than this in the tree to plant in: where a program only waits, nothing could
 /// be measured.

@@ -177,14 +177,7 @@ impl Program {
 
     /// A context and everything below it.
     pub fn subtree(&self, top: usize) -> Vec<usize> {
-        let children = self.children();
-        let mut found = vec![top];
-        let mut next = 0;
-        while let Some(node) = found.get(next) {
-            found.extend(&children[*node]);
-            next += 1;
-        }
-        found
+        subtree(&self.children(), top)
     }
 
     /// From the root to a context.
@@ -235,4 +228,15 @@ impl Program {
             .filter(|node| good[*node] && self.function_of(*node).is_code())
             .collect()
     }
+}
+
+/// A context and everything below it, where callees are known already.
+pub fn subtree(children: &[Vec<usize>], top: usize) -> Vec<usize> {
+    let mut found = vec![top];
+    let mut next = 0;
+    while let Some(node) = found.get(next) {
+        found.extend(&children[*node]);
+        next += 1;
+    }
+    found
 }

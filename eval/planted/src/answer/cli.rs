@@ -7,7 +7,7 @@ use anyhow::{Context, Result, bail};
 use perfblame_analysis::Verdict;
 use serde_json::Value;
 
-use super::{Answer, Blamed, Tested};
+use super::{Answer, Blamed, THREAD, Tested};
 use crate::program::Key;
 
 /// The binary.
@@ -116,7 +116,7 @@ fn leaves(answer: &Value) -> Option<Vec<Blamed>> {
         let parent = node["parent"].as_u64();
         let above = paths.iter().find(|(id, _)| Some(*id) == parent);
         let mut path = above.map(|(_, path)| path.clone()).unwrap_or_default();
-        if parent.is_some() {
+        if parent.is_some() && node["component"] != THREAD {
             path.push(key(node)?);
         }
         if parent.is_some() && node["cause"].as_bool()? {

@@ -2,8 +2,6 @@
 
 use std::io::{self, Write};
 
-use serde_json::json;
-
 use crate::noise::RunOf;
 use crate::program::Program;
 use crate::random::Random;
@@ -25,21 +23,19 @@ pub fn write(
         ids[*node] = row + 2;
         children[run.parent[*node].map_or(1, |parent| ids[parent])].push(row + 2);
     }
-    let root = json!({
-        "functionName": "(root)", "scriptId": "0", "url": "", "lineNumber": -1, "columnNumber": -1,
-    });
-    let node = |id: usize, frame: &serde_json::Value, hits: u64| json!({ "id": id, "callFrame": frame, "hitCount": hits, "children": children[id] });
-    write!(out, "{{\"nodes\":[{}", node(1, &root, 0))?;
+    out.write_all(b"{\"nodes\":[")?;
+    let root = CallFrame { name: "(root)", url: "", line: -1, column: -1 };
+    node(1, root, 0, &children[1], out)?;
     for row in &run.order {
         let function = program.function_of(*row);
-        let frame = json!({
-            "functionName": function.name,
-            "scriptId": "0",
-            "url": function.component.as_deref().unwrap_or(""),
-            "lineNumber": function.line.map_or(-1, |line| i64::from(line) - 1),
-            "columnNumber": function.column.map_or(-1, |column| i64::from(column) - 1),
-        });
-        write!(out, ",{}", node(ids[*row], &frame, run.samples[*row]))?;
+        let frame = CallFrame {
+            name: &function.name,
+            url: function.component.as_deref().unwrap_or(""),
+            line: function.line.map_or(-1, |line| i64::from(line) - 1),
+            column: function.column.map_or(-1, |column| i64::from(column) - 1),
+        };
+        out.write_all(b",")?;
+        node(ids[*row], frame, run.samples[*row], &children[ids[*row]], out)?;
     }
     let mut stays: Vec<(usize, u64)> = Vec::new();
     for row in &run.order {
@@ -73,4 +69,28 @@ pub fn write(
     out.write_all(b"],\"timeDeltas\":[")?;
     out.write_all(&deltas)?;
     out.write_all(b"]}")
+}
+
+struct CallFrame<'a> {
+    name: &'a str,
+    url: &'a str,
+    line: i64,
+    column: i64,
+}
+
+fn node(
+    id: usize,
+    CallFrame { name, url, line, column }: CallFrame<'_>,
+    hits: u64,
+    children: &[usize],
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    write!(out, "{{\"id\":{id},\"callFrame\":{{\"functionName\":")?;
+    serde_json::to_writer(&mut *out, name)?;
+    out.write_all(b",\"scriptId\":\"0\",\"url\":")?;
+    serde_json::to_writer(&mut *out, url)?;
+    write!(out, ",\"lineNumber\":{line},\"columnNumber\":{column}}},\"hitCount\":{hits},")?;
+    out.write_all(b"\"children\":")?;
+    serde_json::to_writer(&mut *out, children)?;
+    out.write_all(b"}")
 }

@@ -2,7 +2,7 @@
 
 use super::{Rows, Site};
 use crate::names;
-use crate::program::{Function, Node, Program};
+use crate::program::{Function, Node, Program, subtree};
 
 /// In how many contexts a function must be to be spread thinly.
 const SPREAD: usize = 20;
@@ -126,11 +126,11 @@ impl Site<'_> {
             let largest = parts.iter().copied().fold(0.0, f64::max);
             children[node].len() >= 2 && largest <= 0.7 * inclusive[node]
         };
-        let fits: Vec<usize> = (program.plantable().into_iter())
-            .filter(|node| inclusive[*node] >= least && inclusive[*node] <= 0.6 * self.total)
-            .filter(|node| branches(*node) && heaviest_share(program, *node) <= 0.6)
-            .collect();
-        let top = *self.random.pick(&fits)?;
+        let mut places = program.plantable();
+        places.retain(|node| inclusive[*node] >= least && inclusive[*node] <= 0.6 * self.total);
+        self.random.shuffle(&mut places);
+        let top = *(places.iter())
+            .find(|node| branches(**node) && heaviest_share(program, &children, **node) <= 0.6)?;
         let function = program.nodes[top].function;
         let mut tops = vec![top];
         if self.random.chance(0.5) {
@@ -150,7 +150,7 @@ impl Site<'_> {
                 .filter_map(|node| program.nodes[*node].parent)
                 .map(|p| program.nodes[p].function),
         );
-        let below: Vec<usize> = tops.iter().flat_map(|top| self.after.subtree(*top)).collect();
+        let below: Vec<usize> = tops.iter().flat_map(|top| subtree(&children, *top)).collect();
         for node in below {
             self.after.nodes[node].weight *= factor;
         }
@@ -198,10 +198,10 @@ impl Site<'_> {
 }
 
 /// The part of a subtree's cost that its heaviest function has itself.
-fn heaviest_share(program: &Program, top: usize) -> f64 {
+fn heaviest_share(program: &Program, children: &[Vec<usize>], top: usize) -> f64 {
     let mut own = hashbrown::HashMap::new();
     let mut total = 0.0;
-    for node in program.subtree(top) {
+    for node in subtree(children, top) {
         let node = &program.nodes[node];
         *own.entry(node.function).or_insert(0.0) += node.weight;
         total += node.weight;

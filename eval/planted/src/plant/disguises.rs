@@ -11,26 +11,26 @@ impl Site<'_> {
         self.causes.iter().any(|cause| cause.functions.contains(&function))
     }
 
-    /// Subtrees worth moving that hold no planted context and have a caller.
+    /// Subtrees worth moving that hold no planted context, are not inside one, and have a caller.
     fn movable(&self) -> Vec<usize> {
         let inclusive = self.after.inclusive();
         let mut holds = vec![false; self.after.nodes.len()];
+        let mut inside = vec![false; self.after.nodes.len()];
         for context in self.causes.iter().flat_map(|cause| &cause.contexts) {
             for node in self.after.path(*context) {
                 holds[node] = true;
             }
+            // A cause that is a subtree must keep it.
+            inside[*context] = true;
+        }
+        for node in self.after.preorder() {
+            inside[node] |= self.after.nodes[node].parent.is_some_and(|parent| inside[parent]);
         }
         (self.after.plantable().into_iter())
             .filter(|node| DISGUISED.contains(&(inclusive[*node] / self.total)))
-            .filter(|node| self.after.nodes[*node].parent.is_some() && !holds[*node])
-            .filter(|node| self.inside_no_cause(*node))
+            .filter(|node| self.after.nodes[*node].parent.is_some())
+            .filter(|node| !holds[*node] && !inside[*node])
             .collect()
-    }
-
-    /// A cause that is a subtree must keep it.
-    fn inside_no_cause(&self, node: usize) -> bool {
-        let path = self.after.path(node);
-        !self.causes.iter().flat_map(|cause| &cause.contexts).any(|context| path.contains(context))
     }
 
     pub(super) fn move_subtree(&mut self) -> Option<()> {
@@ -38,9 +38,13 @@ impl Site<'_> {
         let top = *self.random.pick(&movable)?;
         let function = self.after.nodes[top].function;
         let subtree = self.after.subtree(top);
+        let mut moved = vec![false; self.after.nodes.len()];
+        for node in &subtree {
+            moved[*node] = true;
+        }
         let children = self.after.children();
         let callers: Vec<usize> = (self.after.plantable().into_iter())
-            .filter(|node| !subtree.contains(node) && self.after.nodes[top].parent != Some(*node))
+            .filter(|node| !moved[*node] && self.after.nodes[top].parent != Some(*node))
             .filter(|node| self.after.nodes[*node].function != function)
             .filter(|node| {
                 !children[*node].iter().any(|child| self.after.nodes[*child].function == function)
@@ -119,7 +123,7 @@ impl Site<'_> {
             }
         }
         let large: Vec<Vec<usize>> =
-            by_component.into_values().filter(|functions| functions.len() >= 8).collect();
+            by_component.into_values().filter(|functions| functions.len() >= 4).collect();
         self.random.pick(&large).cloned()
     }
 

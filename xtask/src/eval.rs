@@ -1,0 +1,13 @@
+//! Runs the evaluations: how right are the answers?
+
+use anyhow::Result;
+
+use crate::shell;
+
+/// Planted slowdowns. Without options all cases are run and the document is rewritten.
+pub fn planted(options: &[&str]) -> Result<()> {
+    shell::run("cargo", &["build", "--release", "--package", "perfblame"])?;
+    let run = ["run", "--release", "--quiet", "--package", "perfblame-eval-planted", "--"];
+    let options = if options.is_empty() { &["--out", "docs/accuracy.md"][..] } else { options };
+    shell::run("cargo", &[&run[..], options].concat())
+}
