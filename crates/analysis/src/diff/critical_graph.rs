@@ -27,27 +27,21 @@ pub(super) fn explain(
     scale: [&[f64]; 2],
     query: &DiffQuery,
 ) {
-    let digits = |side: &Loaded, metric: MetricId| {
-        let decimals = side.runs.metrics.get(metric.index()).map_or(0, |metric| metric.decimals);
-        10f64.powi(i32::from(decimals))
-    };
-    // Answers are in the stored values of the before side.
-    let digits_before = digits(before, metrics[0]);
-    let to_before = digits_before / digits(after, metrics[1]);
     let runs = [before, after].map(|side| side.runs.runs.len());
-    let scale_after: Vec<f64> =
-        (0..runs[1]).map(|run| scale[1].get(run).copied().unwrap_or(1.0) * to_before).collect();
+    let scale = [0, 1].map(|side| {
+        let metric = &[before, after][side].runs.metrics[metrics[side].index()];
+        let factor = |run: usize| scale[side].get(run).copied().unwrap_or(1.0) * metric.shown(1);
+        (0..runs[side]).map(factor).collect::<Vec<f64>>()
+    });
     let least = match query.min_delta {
-        Some(MinDelta::Absolute(least)) => LeastDelta::Absolute(least * digits_before),
+        Some(MinDelta::Absolute(least)) => LeastDelta::Absolute(least),
         Some(MinDelta::Share(share)) => LeastDelta::Share(share),
-        None if diff.metric.unit == Unit::Nanoseconds => {
-            LeastDelta::Absolute(LEAST_NANOSECONDS * digits_before)
-        }
+        None if diff.metric.unit == Unit::Nanoseconds => LeastDelta::Absolute(LEAST_NANOSECONDS),
         None => LeastDelta::Share(LEAST_SHARE),
     };
     let graph = compare(
-        &Timelines { runs: &before.runs, metric: metrics[0], scale: scale[0] },
-        &Timelines { runs: &after.runs, metric: metrics[1], scale: &scale_after },
+        &Timelines { runs: &before.runs, metric: metrics[0], scale: &scale[0] },
+        &Timelines { runs: &after.runs, metric: metrics[1], scale: &scale[1] },
         &CriticalOptions { least, markers: Markers::LeftOut },
     );
     diff.warnings.extend(unpaired(runs));

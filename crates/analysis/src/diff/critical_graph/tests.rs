@@ -74,6 +74,7 @@ fn the_graph_with_all_its_fields() {
     expect![[r#"
         unchanged 50000000 pruned 2
         0 - (root) - 110000000 110000000
+        1 × few-runs: one run on a side: chance is not excluded; three or more runs on each side tell more
     "#]]
     .assert_eq(&drawn(&same));
 }
@@ -89,12 +90,14 @@ fn what_is_not_time_counts_from_a_share_of_the_total() {
         0 - (root) - 201 204
         1 0 main - 201 204
         2 1 work - 200 203 cause
+        1 × few-runs: one run on a side: chance is not excluded; three or more runs on each side tell more
     "#]]
     .assert_eq(&drawn(&one_percent));
     let less = compared(vec![drawing(200)], vec![drawing(202)], None);
     expect![[r#"
         unchanged 2.0100000000000002 pruned 0
         0 - (root) - 201 203
+        1 × few-runs: one run on a side: chance is not excluded; three or more runs on each side tell more
     "#]]
     .assert_eq(&drawn(&less));
     let asked = compared(vec![drawing(200)], vec![drawing(202)], Some(MinDelta::Absolute(2.0)));
@@ -103,12 +106,13 @@ fn what_is_not_time_counts_from_a_share_of_the_total() {
         0 - (root) - 201 203
         1 0 main - 201 203
         2 1 work - 200 202 cause
+        1 × few-runs: one run on a side: chance is not excluded; three or more runs on each side tell more
     "#]]
     .assert_eq(&drawn(&asked));
 }
 
 #[test]
-fn fractional_counts_stay_as_they_are_stored() {
+fn fractional_counts_are_those_that_users_see() {
     let counted = |decimals: u8, work: usize| {
         let mut profile = profile(&format!("{}\n{}", "main ".repeat(work), "work ".repeat(work)));
         profile.metrics[0].decimals = decimals;
@@ -118,10 +122,11 @@ fn fractional_counts_stay_as_they_are_stored() {
     let least = Some(MinDelta::Absolute(1.5));
     let diff = compared(vec![counted(1, 100)], vec![counted(2, 1200)], least);
     expect![[r#"
-        regressed 15 pruned 0
-        0 - (root) - 100 120
-        1 0 main - 100 120
-        2 1 work - 100 120 cause
+        regressed 1.5 pruned 0
+        0 - (root) - 10 12
+        1 0 main - 10 12
+        2 1 work - 10 12 cause
+        1 × few-runs: one run on a side: chance is not excluded; three or more runs on each side tell more
     "#]]
     .assert_eq(&drawn(&diff));
 }
