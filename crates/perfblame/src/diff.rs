@@ -8,8 +8,9 @@ use perfblame_analysis::{
     Diff, DiffQuery, LoadError, LoadOptions, Loaded, Method, Names, Normalize, Part, Source,
     Verdict, diff, expand, load, part_of,
 };
+use perfblame_cct::Times;
 use perfblame_readers::Tally;
-use perfblame_report::{DiffLook, Look, diff_json, diff_markdown, diff_sarif, diff_text};
+use perfblame_report::{DiffLook, Look, diff_dot, diff_json, diff_markdown, diff_sarif, diff_text};
 
 use crate::args::{DiffArgs, DiffFormat, Least, MethodArg, NormalizeArg};
 use crate::failure::{Failure, SideError, is_closed_pipe};
@@ -103,6 +104,11 @@ impl DiffArgs {
         }
         let options = LoadOptions {
             names: if self.raw_names { Names::AsRecorded } else { Names::Normalised },
+            // The order of calls, which this method goes by, differs from run to run.
+            times: match self.method {
+                MethodArg::CriticalGraph => Times::Keep,
+                _ => Times::Drop,
+            },
             ..LoadOptions::default()
         };
         let total = sources.iter().flatten().map(Source::size).sum::<Option<u64>>();
@@ -137,6 +143,7 @@ impl DiffArgs {
             DiffFormat::Json => diff_json(answer, out),
             DiffFormat::Markdown => diff_markdown(answer, limit, out),
             DiffFormat::Sarif => diff_sarif(answer, out),
+            DiffFormat::Dot => diff_dot(answer, out),
         }
     }
 }

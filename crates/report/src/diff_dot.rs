@@ -34,21 +34,20 @@ struct Call<'a> {
 /// Writes the comparison for Graphviz.
 pub fn diff_dot(diff: &Diff, out: &mut dyn Write) -> io::Result<()> {
     let words = Words::of(diff, true);
-    let mut title = headline(diff, words);
+    let mut title = wrapped(&headline(diff, words), TITLE_WIDTH);
     let calls = match (diff.method, &diff.graph) {
         (_, Some(graph)) => graph.nodes.iter().map(|node| critical_call(node, words)).collect(),
         (Method::Paths, None) => {
             let left_out = diff.paths.len().saturating_sub(PATHS);
             if left_out > 0 {
                 let paths = counted(left_out as u64, "path", "paths");
-                title += &format!("; {paths} of the least difference are left out");
+                title.push(format!("{paths} of the least difference left out"));
             }
             path_calls(diff, words)
         }
         _ => suspect_calls(diff, words),
     };
     writeln!(out, "digraph perfblame {{")?;
-    let title = wrapped(&title, TITLE_WIDTH);
     writeln!(
         out,
         "  graph [label=\"{}\", labelloc=t];",
@@ -89,10 +88,14 @@ fn critical_call<'a>(node: &'a CriticalNode, words: Words<'_>) -> Call<'a> {
     }
 }
 
+/// A function by its name, its component and where it starts.
+type Named<'a> = (&'a str, Option<&'a str>, Option<u32>, Option<u32>);
+
 /// Calls from the root down, those that paths have in common once.
 struct Paths<'a> {
     calls: Vec<Call<'a>>,
-    known: HashMap<(usize, &'a str, Option<&'a str>, Option<u32>, Option<u32>), usize>,
+    /// Rows of callees by caller.
+    known: HashMap<(usize, Named<'a>), usize>,
 }
 
 impl<'a> Paths<'a> {
@@ -105,8 +108,8 @@ impl<'a> Paths<'a> {
     /// The row of a callee.
     fn callee(&mut self, caller: usize, function: &'a FunctionView) -> usize {
         let component = function.component.as_deref();
-        let key = (caller, &*function.name, component, function.line, function.column);
-        *self.known.entry(key).or_insert_with(|| {
+        let named = (&*function.name, component, function.line, function.column);
+        *self.known.entry((caller, named)).or_insert_with(|| {
             let parent = Some(caller);
             self.calls.push(Call {
                 parent,
@@ -135,12 +138,16 @@ fn suspect_calls<'a>(diff: &'a Diff, words: Words<'_>) -> Vec<Call<'a>> {
 
 fn suspect_lines(suspect: &Suspect, words: Words<'_>) -> [String; 2] {
     let cost = words.costs(suspect.before, suspect.after);
-    let mut what = format!("#{} {}", suspect.rank, words.kind_with_calls(suspect));
-    if suspect.contexts.len() > 1 {
-        what += &format!(" in {}", counted(suspect.contexts.len() as u64, "context", "contexts"));
-    }
+    let kind = words.kind_with_calls(suspect);
+    let contexts = match suspect.contexts.len() {
+        0 | 1 => String::new(),
+        many => format!(" in {}", counted(many as u64, "context", "contexts")),
+    };
     let share = in_percent(suspect.share);
-    [format!("{cost} ({})", words.change(suspect.delta.median)), format!("{what}, {share} of it")]
+    [
+        format!("{cost} ({})", words.change(suspect.delta.median)),
+        format!("#{} {kind}{contexts}, {share} of it", suspect.rank),
+    ]
 }
 
 fn path_calls<'a>(diff: &'a Diff, words: Words<'_>) -> Vec<Call<'a>> {

@@ -66,8 +66,19 @@ pub(super) fn explain(
         })
         .collect();
     // Calls that got faster are not in the graph, so that this is all it can tell.
-    let has_cause = nodes.iter().any(|node| node.cause);
-    diff.verdict = if has_cause { Verdict::Regressed } else { Verdict::Unchanged };
+    let causes = nodes.iter().filter(|node| node.cause);
+    diff.verdict = match causes.clone().next() {
+        Some(_) => Verdict::Regressed,
+        None => Verdict::Unchanged,
+    };
+    let explained: f64 = causes.map(|node| node.after - node.before.unwrap_or(0.0)).sum();
+    diff.unexplained = diff.change.median - explained;
+    // What the other methods found is no part of this one's answer.
+    diff.suspects.clear();
+    diff.improvements.clear();
+    diff.moved.clear();
+    diff.minor = (0, 0.0);
+    diff.runs_needed = None;
     diff.threshold = graph.least;
     diff.graph = Some(CriticalGraph { nodes, threshold: graph.least, pruned: graph.pruned });
 }

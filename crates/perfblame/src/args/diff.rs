@@ -81,7 +81,7 @@ pub struct DiffArgs {
     #[arg(long, value_name = "BEFORE,AFTER", value_parser = work, help_heading = "How")]
     pub work: Option<Work>,
 
-    /// Text for people, Markdown for a pull request, JSON or SARIF for programs
+    /// Text for people, Markdown for a pull request, JSON or SARIF for programs, DOT for Graphviz
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT", help_heading = "Output")]
     pub format: DiffFormat,
     /// Write to a file instead of standard output
@@ -105,6 +105,7 @@ pub enum DiffFormat {
     Json,
     Markdown,
     Sarif,
+    Dot,
 }
 
 #[derive(Clone, Copy, Default, PartialEq, Eq, ValueEnum)]

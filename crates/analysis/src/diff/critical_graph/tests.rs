@@ -29,6 +29,7 @@ fn drawn(diff: &Diff) -> String {
     let warnings = diff
         .warnings
         .iter()
+        .filter(|warning| warning.code != "few-runs")
         .map(|warning| format!("{} × {}: {}\n", warning.count, warning.code, warning.message));
     let mut out: String = graph.nodes.iter().map(line).collect();
     out.extend(warnings);
@@ -74,7 +75,6 @@ fn the_graph_with_all_its_fields() {
     expect![[r#"
         unchanged 50000000 pruned 2
         0 - (root) - 110000000 110000000
-        1 × few-runs: one run on a side: chance is not excluded; three or more runs on each side tell more
     "#]]
     .assert_eq(&drawn(&same));
 }
@@ -90,14 +90,12 @@ fn what_is_not_time_counts_from_a_share_of_the_total() {
         0 - (root) - 201 204
         1 0 main - 201 204
         2 1 work - 200 203 cause
-        1 × few-runs: one run on a side: chance is not excluded; three or more runs on each side tell more
     "#]]
     .assert_eq(&drawn(&one_percent));
     let less = compared(vec![drawing(200)], vec![drawing(202)], None);
     expect![[r#"
         unchanged 2.0100000000000002 pruned 0
         0 - (root) - 201 203
-        1 × few-runs: one run on a side: chance is not excluded; three or more runs on each side tell more
     "#]]
     .assert_eq(&drawn(&less));
     let asked = compared(vec![drawing(200)], vec![drawing(202)], Some(MinDelta::Absolute(2.0)));
@@ -106,7 +104,6 @@ fn what_is_not_time_counts_from_a_share_of_the_total() {
         0 - (root) - 201 203
         1 0 main - 201 203
         2 1 work - 200 202 cause
-        1 × few-runs: one run on a side: chance is not excluded; three or more runs on each side tell more
     "#]]
     .assert_eq(&drawn(&asked));
 }
@@ -126,7 +123,6 @@ fn fractional_counts_are_those_that_users_see() {
         0 - (root) - 10 12
         1 0 main - 10 12
         2 1 work - 10 12 cause
-        1 × few-runs: one run on a side: chance is not excluded; three or more runs on each side tell more
     "#]]
     .assert_eq(&drawn(&diff));
 }
