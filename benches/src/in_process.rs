@@ -2,8 +2,10 @@
 
 use std::time::Instant;
 
+use perfblame_blame::{CriticalOptions, LeastDelta, Markers, Timelines, critical_graph};
 use perfblame_cct::{
-    Grain, Metric, ProfileBuilder, TaskDefinition, Times, Unit, recursive_parents, tasks,
+    Grain, Metric, MetricId, ProfileBuilder, TaskDefinition, Times, Unit, merge_runs,
+    recursive_parents, tasks,
 };
 use perfblame_fixtures::{synthetic_frames, synthetic_profile, synthetic_stacks};
 
@@ -12,8 +14,11 @@ use crate::table::Row;
 type InProcess = fn() -> Vec<Row>;
 
 /// Every bench of this kind.
-pub const BENCHES: &[(&str, InProcess)] =
-    &[("merging samples into a tree", merge_samples), ("a tree of 1.5 million nodes", large_tree)];
+pub const BENCHES: &[(&str, InProcess)] = &[
+    ("merging samples into a tree", merge_samples),
+    ("a tree of 1.5 million nodes", large_tree),
+    ("critical graph of timelines", timelines),
+];
 
 /// Depth of the stacks that trees are made of.
 const DEPTH: usize = 40;
@@ -68,6 +73,25 @@ fn large_tree() -> Vec<Row> {
         rows.push(row(&format!("a new task, `{definition}`"), &input, seconds, "s", 0.2));
     }
     rows
+}
+
+/// Three pairs of runs; those after do what those before do and more, so that nearly every level is looked at.
+fn timelines() -> Vec<Row> {
+    let runs = |nodes: usize| {
+        merge_runs((1..=3).map(|seed| synthetic_profile(nodes, DEPTH, seed)).collect())
+    };
+    let (before, after) = (runs(5_000), runs(6_000));
+    let metric = MetricId::new(0);
+    let options = CriticalOptions { least: LeastDelta::Absolute(1.0), markers: Markers::default() };
+    let mut nodes = 0;
+    let seconds = fastest(|| {
+        let old = Timelines { runs: &before, metric, scale: &[] };
+        let new = Timelines { runs: &after, metric, scale: &[] };
+        nodes = critical_graph(&old, &new, &options).nodes.len();
+        nodes
+    });
+    let input = format!("three pairs of 5,000 and 6,000 nodes, {nodes} of them in the graph");
+    vec![row("critical graph of timelines", &input, seconds * 1e3, "ms", 20.0)]
 }
 
 /// Seconds of the fastest of five turns.

@@ -18,6 +18,7 @@ const DEBIAN: &[(&str, &str)] = &[
     ("npm", "npm"),
     ("chromium", "chromium"),
     ("time", "time"),
+    ("dot", "graphviz"),
 ];
 
 /// The last pprof that Debian 12's Go builds.

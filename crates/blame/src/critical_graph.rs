@@ -155,7 +155,7 @@ pub fn critical_graph(
     let identity =
         Identity::by_name(&side(&symbols_before, &nowhere), &side(&symbols_after, &nowhere));
     let own_side = side(&symbols_after, &nowhere);
-    let among_after = Identity::by_name(&own_side, &own_side);
+    let mut among_after: Option<Identity> = None;
     let mut common: Option<SlowCalls> = None;
     let (mut total_before, mut total_after) = (0.0, 0.0);
     for run in 0..pairs {
@@ -175,7 +175,9 @@ pub fn critical_graph(
             Some(common) => {
                 let (sum, next) =
                     (side(&symbols_after, &common.tree), side(&symbols_after, &slow.tree));
-                let matching = match_by_key(&sum, &next, &among_after);
+                let identity =
+                    among_after.get_or_insert_with(|| Identity::by_name(&own_side, &own_side));
+                let matching = match_by_key(&sum, &next, identity);
                 common.in_common(&slow, &matching)
             }
         });

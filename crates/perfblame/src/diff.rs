@@ -8,9 +8,10 @@ use perfblame_analysis::{
     Diff, DiffQuery, LoadError, LoadOptions, Loaded, Method, Names, Normalize, Part, Source,
     Verdict, diff, expand, load, part_of,
 };
+use perfblame_cct::Times;
 use perfblame_readers::Tally;
 use perfblame_report::{
-    DiffLook, Look, diff_html, diff_json, diff_markdown, diff_sarif, diff_text,
+    DiffLook, Look, diff_dot, diff_html, diff_json, diff_markdown, diff_sarif, diff_text,
 };
 
 use crate::args::{DiffArgs, DiffFormat, Least, MethodArg, NormalizeArg};
@@ -109,6 +110,11 @@ impl DiffArgs {
         }
         let options = LoadOptions {
             names: if self.raw_names { Names::AsRecorded } else { Names::Normalised },
+            // The order of calls, which this method goes by, differs from run to run.
+            times: match self.method {
+                MethodArg::CriticalGraph => Times::Keep,
+                _ => Times::Drop,
+            },
             ..LoadOptions::default()
         };
         let total = sources.iter().flatten().map(Source::size).sum::<Option<u64>>();
@@ -144,6 +150,7 @@ impl DiffArgs {
             DiffFormat::Markdown => diff_markdown(answer, limit, out),
             DiffFormat::Sarif => diff_sarif(answer, out),
             DiffFormat::Html => diff_html(answer, out),
+            DiffFormat::Dot => diff_dot(answer, out),
         }
     }
 }

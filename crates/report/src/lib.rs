@@ -5,6 +5,7 @@
 mod call_path;
 pub mod chrome_trace;
 mod convert;
+mod diff_dot;
 mod diff_html;
 mod diff_json;
 mod diff_markdown;
@@ -28,6 +29,7 @@ mod tree_text;
 mod wire;
 
 pub use convert::{NoTimes, Target, WriteOptions};
+pub use diff_dot::diff_dot;
 pub use diff_html::diff_html;
 pub use diff_json::diff_json;
 pub use diff_markdown::diff_markdown;

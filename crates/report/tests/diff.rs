@@ -3,6 +3,11 @@
 
 #[path = "diff/answers.rs"]
 mod answers;
+#[path = "diff/dot.rs"]
+mod dot;
+#[cfg(feature = "e2e")]
+#[path = "diff/graphviz.rs"]
+mod graphviz;
 #[path = "diff/json.rs"]
 mod json;
 #[path = "diff/markdown.rs"]

@@ -27,27 +27,21 @@ pub(super) fn explain(
     scale: [&[f64]; 2],
     query: &DiffQuery,
 ) {
-    let digits = |side: &Loaded, metric: MetricId| {
-        let decimals = side.runs.metrics.get(metric.index()).map_or(0, |metric| metric.decimals);
-        10f64.powi(i32::from(decimals))
-    };
-    // Answers are in the stored values of the before side.
-    let digits_before = digits(before, metrics[0]);
-    let to_before = digits_before / digits(after, metrics[1]);
     let runs = [before, after].map(|side| side.runs.runs.len());
-    let scale_after: Vec<f64> =
-        (0..runs[1]).map(|run| scale[1].get(run).copied().unwrap_or(1.0) * to_before).collect();
+    let scale = [0, 1].map(|side| {
+        let metric = &[before, after][side].runs.metrics[metrics[side].index()];
+        let factor = |run: usize| scale[side].get(run).copied().unwrap_or(1.0) * metric.shown(1);
+        (0..runs[side]).map(factor).collect::<Vec<f64>>()
+    });
     let least = match query.min_delta {
-        Some(MinDelta::Absolute(least)) => LeastDelta::Absolute(least * digits_before),
+        Some(MinDelta::Absolute(least)) => LeastDelta::Absolute(least),
         Some(MinDelta::Share(share)) => LeastDelta::Share(share),
-        None if diff.metric.unit == Unit::Nanoseconds => {
-            LeastDelta::Absolute(LEAST_NANOSECONDS * digits_before)
-        }
+        None if diff.metric.unit == Unit::Nanoseconds => LeastDelta::Absolute(LEAST_NANOSECONDS),
         None => LeastDelta::Share(LEAST_SHARE),
     };
     let graph = compare(
-        &Timelines { runs: &before.runs, metric: metrics[0], scale: scale[0] },
-        &Timelines { runs: &after.runs, metric: metrics[1], scale: &scale_after },
+        &Timelines { runs: &before.runs, metric: metrics[0], scale: &scale[0] },
+        &Timelines { runs: &after.runs, metric: metrics[1], scale: &scale[1] },
         &CriticalOptions { least, markers: Markers::LeftOut },
     );
     diff.warnings.extend(unpaired(runs));
@@ -72,8 +66,19 @@ pub(super) fn explain(
         })
         .collect();
     // Calls that got faster are not in the graph, so that this is all it can tell.
-    let has_cause = nodes.iter().any(|node| node.cause);
-    diff.verdict = if has_cause { Verdict::Regressed } else { Verdict::Unchanged };
+    let causes = nodes.iter().filter(|node| node.cause);
+    diff.verdict = match causes.clone().next() {
+        Some(_) => Verdict::Regressed,
+        None => Verdict::Unchanged,
+    };
+    let explained: f64 = causes.map(|node| node.after - node.before.unwrap_or(0.0)).sum();
+    diff.unexplained = diff.change.median - explained;
+    // What the other methods found is no part of this one's answer.
+    diff.suspects.clear();
+    diff.improvements.clear();
+    diff.moved.clear();
+    diff.minor = (0, 0.0);
+    diff.runs_needed = None;
     diff.threshold = graph.least;
     diff.graph = Some(CriticalGraph { nodes, threshold: graph.least, pruned: graph.pruned });
 }

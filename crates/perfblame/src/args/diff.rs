@@ -82,7 +82,7 @@ pub struct DiffArgs {
     #[arg(long, value_name = "BEFORE,AFTER", value_parser = work, help_heading = "How")]
     pub work: Option<Work>,
 
-    /// Text for people, Markdown for a pull request, JSON or SARIF for programs, HTML for a browser
+    /// Text for people, Markdown for a pull request, JSON or SARIF for programs, HTML for a browser, DOT for Graphviz
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT", help_heading = "Output")]
     pub format: DiffFormat,
     /// Write to a file instead of standard output
@@ -110,6 +110,7 @@ pub enum DiffFormat {
     Markdown,
     Sarif,
     Html,
+    Dot,
 }
 
 #[derive(Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
