@@ -159,3 +159,36 @@ fn the_answer_goes_to_a_file_whole_or_not_at_all() {
     folder.fails(&["diff", "old", "new", "--output", "no/such/folder.txt"]);
     assert_eq!(folder.files(), ["new", "old", "out.json"]);
 }
+
+#[test]
+fn whoever_stops_reading_still_gets_the_status() {
+    let folder = folder();
+    let arguments = ["diff", "old", "new", "--format", "json"];
+    let wanted = folder.run(&arguments).status.code();
+    let mut child = folder
+        .perfblame(&arguments)
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+    assert_eq!(output.status.code(), wanted);
+}
+
+#[test]
+fn every_format_is_written() {
+    let folder = folder();
+    for (format, start) in [
+        ("text", ""),
+        ("json", "{\n  \"schema\": \"perfblame.diff/1\""),
+        ("markdown", ""),
+        ("sarif", "{\n  \"$schema\""),
+    ] {
+        let output = folder.run(&["diff", "old", "new", "--format", format]);
+        let text = String::from_utf8(output.stdout).unwrap();
+        assert!(text.starts_with(start) && text.len() > 80, "{format}: {text}");
+        assert!(!text.contains('\u{1b}'), "no colours in a pipe");
+    }
+}

@@ -334,3 +334,14 @@ fn colours_are_the_only_difference_they_make() {
         assert_eq!(anstream::adapter::strip_str(&coloured).to_string(), plain, "{name}");
     }
 }
+
+#[test]
+fn the_example_in_the_documents_is_what_is_printed() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/diff.md");
+    let document = std::fs::read_to_string(path).unwrap().replace("\r\n", "\n");
+    let (_, rest) = document.split_once("```text\n").unwrap();
+    let (example, _) = rest.split_once("```").unwrap();
+    let look = Look { width: 80, unicode: true, colour: false };
+    let printed = drawn(&answers::regressed(), look, 10);
+    assert!(printed.starts_with(example), "{printed}");
+}
