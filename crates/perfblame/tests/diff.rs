@@ -23,6 +23,11 @@ main;serve;handle;render 600
 main;serve;log 90
 ";
 
+/// Memory, where the others have samples.
+const HEAP: &str = r#"{"head":{"callFrame":{"functionName":"(root)","scriptId":"0","url":"","lineNumber":-1,
+"columnNumber":-1},"selfSize":0,"id":1,"children":[{"callFrame":{"functionName":"grow","scriptId":"1",
+"url":"app.js","lineNumber":3,"columnNumber":1},"selfSize":4096,"id":2,"children":[]}]},"samples":[]}"#;
+
 /// Two folders of three runs each that scatter a little.
 fn folder() -> Folder {
     let folder = Folder::new();
@@ -78,11 +83,13 @@ fn a_part_of_the_program_is_compared_alone() {
 fn errors_say_what_is_wrong_and_what_to_do() {
     let folder = folder();
     folder.file("empty.folded", "");
+    folder.file("heap.heapprofile", HEAP);
     let mut text = String::new();
     for arguments in [
         &["old", "nowhere"][..],
         &["old", "no-*.folded"],
         &["old", "empty.folded"],
+        &["old", "heap.heapprofile"],
         &["-", "-"],
         &["old", "@HEAD"],
         &["old", "new", "--root", "nothing"],
@@ -106,6 +113,11 @@ fn errors_say_what_is_wrong_and_what_to_do() {
         $ perfblame diff old empty.folded
         error: cannot read empty.folded
           the file is empty
+        $ perfblame diff old heap.heapprofile
+        error: before and after have no metric in common
+          before has samples
+          after has allocated
+          help: record both sides the same way
         $ perfblame diff - -
         error: standard input cannot be both sides
           `-` was given for BEFORE and for AFTER

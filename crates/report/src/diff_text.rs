@@ -10,7 +10,8 @@ mod suspects;
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
-use perfblame_analysis::{Diff, Method, RuntimeCost, SideTotals};
+use anstyle::{AnsiColor, Color, Style};
+use perfblame_analysis::{Diff, Method, RuntimeCost, SideTotals, Verdict};
 
 use crate::diff_words::{Words, headline, p_value};
 use crate::dot_strip::StripScale;
@@ -45,7 +46,7 @@ pub fn diff_text(diff: &Diff, how: DiffLook, out: &mut dyn Write) -> io::Result<
         limit: how.limit,
     };
     for line in wrapped(&headline(diff, page.words), how.look.width.min(MOST_WIDTH)) {
-        writeln!(out, "{}", how.look.bold(&line))?;
+        writeln!(out, "{}", how.look.paint(mood(diff.verdict), &line))?;
     }
     page.facts(out)?;
     let mut folded = false;
@@ -54,8 +55,15 @@ pub fn diff_text(diff: &Diff, how: DiffLook, out: &mut dyn Write) -> io::Result<
         Method::CriticalGraph => graph::write(&page, out)?,
         Method::Paths => folded |= paths::write(&page, out)?,
     }
-    folded |= suspects::write(&page, "Suspects", &diff.suspects, out)?;
-    folded |= suspects::write(&page, "Improvements", &diff.improvements, out)?;
+    let guesses = diff.verdict == Verdict::Inconclusive;
+    let suspects = (if guesses { "Best guesses" } else { "Suspects" }, &diff.suspects);
+    let mut lists = [suspects, ("Improvements", &diff.improvements)];
+    if diff.verdict == Verdict::Improved {
+        lists.reverse();
+    }
+    for (name, list) in lists {
+        folded |= suspects::write(&page, name, list, out)?;
+    }
     page.runtime(out)?;
     page.unexplained(out)?;
     if folded {
@@ -64,6 +72,17 @@ pub fn diff_text(diff: &Diff, how: DiffLook, out: &mut dyn Write) -> io::Result<
         page.note(text, out)?;
     }
     warnings(&diff.warnings, how.look, out)
+}
+
+/// The colour of good news and bad.
+fn mood(verdict: Verdict) -> Style {
+    let colour = match verdict {
+        Verdict::Regressed => Some(AnsiColor::Red),
+        Verdict::Improved => Some(AnsiColor::Green),
+        Verdict::Inconclusive => Some(AnsiColor::Yellow),
+        Verdict::Unchanged => None,
+    };
+    Style::new().bold().fg_color(colour.map(Color::Ansi))
 }
 
 /// The critical graph alone, for renderings that have no way of their own to draw it.

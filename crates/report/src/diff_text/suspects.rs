@@ -71,11 +71,11 @@ pub fn write(
     }
     if !hidden.is_empty() {
         let share: f64 = hidden.iter().map(|row| row.share).sum();
-        let word = name.to_lowercase();
+        let word = if name == "Improvements" { "improvement" } else { "suspect" };
         let text = format!(
-            "{} more {}, {} together: --limit 0 shows all",
+            "{} more {word}{}, {} together: --limit 0 shows all",
             hidden.len(),
-            if hidden.len() == 1 { word.trim_end_matches('s') } else { &word },
+            if hidden.len() == 1 { "" } else { "s" },
             in_percent(share)
         );
         page.note(&text, out)?;

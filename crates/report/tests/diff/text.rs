@@ -204,7 +204,7 @@ fn too_few_runs() {
               change    +200 ms (+70.0 ms to +330 ms), p = 0.21
               metric    wall; less than 40.0 ms does not count
 
-            Suspects
+            Best guesses
             #  share   change  function
             1   80 %  +160 ms  render  render.c:20
                slower, 900 ms → 1.06 s (+154 ms to +166 ms), p = 0.30  │⣀⢀      │     ⢀⢀⢀│
