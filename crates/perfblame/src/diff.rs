@@ -9,7 +9,9 @@ use perfblame_analysis::{
     Verdict, diff, expand, load, part_of,
 };
 use perfblame_readers::Tally;
-use perfblame_report::{DiffLook, Look, diff_json, diff_markdown, diff_sarif, diff_text};
+use perfblame_report::{
+    DiffLook, Look, diff_html, diff_json, diff_markdown, diff_sarif, diff_text,
+};
 
 use crate::args::{DiffArgs, DiffFormat, Least, MethodArg, NormalizeArg};
 use crate::failure::{Failure, SideError, is_closed_pipe};
@@ -26,6 +28,10 @@ pub fn run(args: &DiffArgs, terminal: &Terminal) -> anyhow::Result<ExitCode> {
         same_kind(least, &answer)?;
     }
     terminal.log("compared");
+    if let Some(path) = &args.html {
+        output::write(path, |out| diff_html(&answer, out))?;
+        terminal.note(&format!("the page is in {}", path.display()));
+    }
     let written = match &args.output {
         Some(path) => {
             let look = Look { colour: false, ..terminal.look };
@@ -135,6 +141,7 @@ impl DiffArgs {
         match self.format {
             DiffFormat::Text => diff_text(answer, DiffLook { look, limit }, out),
             DiffFormat::Json => diff_json(answer, out),
+            DiffFormat::Html => diff_html(answer, out),
             DiffFormat::Markdown => diff_markdown(answer, limit, out),
             DiffFormat::Sarif => diff_sarif(answer, out),
         }

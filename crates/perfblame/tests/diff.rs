@@ -98,6 +98,7 @@ fn errors_say_what_is_wrong_and_what_to_do() {
         &["old", "new", "--metric", "allocated"],
         &["old", "new", "--min-delta", "5ms"],
         &["old", "new", "--method", "stages"],
+        &["old", "new", "--work", "1:2,3"],
     ] {
         let shown = arguments.join(" ");
         let errors = folder.fails(&[&["diff"], arguments].concat());
@@ -193,9 +194,10 @@ fn whoever_stops_reading_still_gets_the_status() {
 fn every_format_is_written() {
     let folder = folder();
     for (format, start) in [
-        ("text", ""),
+        ("text", "1,144 → 2,344 samples (+105 %): "),
         ("json", "{\n  \"schema\": \"perfblame.diff/1\""),
-        ("markdown", ""),
+        ("html", "<!doctype html>"),
+        ("markdown", "🔴 **More**: 1,144 → 2,344 samples"),
         ("sarif", "{\n  \"$schema\""),
     ] {
         let output = folder.run(&["diff", "old", "new", "--format", format]);
@@ -203,4 +205,36 @@ fn every_format_is_written() {
         assert!(text.starts_with(start) && text.len() > 80, "{format}: {text}");
         assert!(!text.contains('\u{1b}'), "no colours in a pipe");
     }
+}
+
+#[test]
+fn the_status_says_whether_it_got_slower() {
+    let folder = folder();
+    let status = |arguments: &[&str]| {
+        let output = folder.run(&[&["diff", "-q"], arguments].concat());
+        assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+        let text = String::from_utf8(output.stdout).unwrap();
+        (output.status.code().unwrap(), text.lines().next().unwrap().to_owned())
+    };
+    expect![].assert_debug_eq(&[
+        status(&["old", "new"]),
+        status(&["new", "old"]),
+        status(&["old", "old"]),
+        status(&["old/run-1.folded", "old/run-2.folded"]),
+        status(&["old", "new", "--min-delta", "200%"]),
+        status(&["old", "new", "--work", "100,300"]),
+        status(&["old", "new", "--root", "log"]),
+    ]);
+}
+
+#[test]
+fn the_page_comes_beside_what_is_printed() {
+    let folder = folder();
+    let output = folder.run(&["diff", "old", "new", "--html", "page.html"]);
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "note: the page is in page.html\n");
+    assert!(!output.stdout.is_empty());
+    let page = std::fs::read_to_string(folder.path().join("page.html")).unwrap();
+    assert!(page.starts_with("<!doctype html>") && page.trim_end().ends_with("</html>"));
+    folder.fails(&["diff", "old", "new", "--html", "no/such/page.html"]);
+    assert_eq!(folder.files(), ["new", "old", "page.html"]);
 }

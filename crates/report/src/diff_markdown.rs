@@ -35,15 +35,16 @@ pub fn diff_markdown(diff: &Diff, limit: usize, out: &mut dyn Write) -> io::Resu
         left_out: 0,
     };
     page.verdict();
-    page.table(&diff.suspects, limit);
-    if diff.method == Method::CriticalGraph {
-        page.graph(limit);
+    match diff.method {
+        Method::Suspects => {
+            page.table(&diff.suspects, limit);
+            page.details(&diff.suspects, limit, "Call paths and runs");
+            page.improvements(limit);
+            page.folded_table(&diff.moved, limit, "What moved, which is no slowdown");
+        }
+        Method::CriticalGraph => page.graph(limit),
+        Method::Paths => page.paths(limit),
     }
-    if diff.method == Method::Paths {
-        page.paths(limit);
-    }
-    page.details(&diff.suspects, limit, "Call paths and runs");
-    page.improvements(limit);
     page.runtime();
     page.about();
     page.warnings();
@@ -243,6 +244,13 @@ impl Page<'_> {
             self.table(list, limit);
             return self.details(list, limit, "Call paths and runs of what got faster");
         }
+        self.folded_table(list, limit, "What got faster");
+    }
+
+    fn folded_table(&mut self, list: &[Suspect], limit: usize, summary: &str) {
+        if list.is_empty() {
+            return;
+        }
         let rows: String = list.iter().take(limit).map(|row| self.row(row)).collect();
         let mut body = format!(
             "| # | function | change | share | before → after | how |\n|--:|---|--:|--:|---|---|\n{rows}"
@@ -254,7 +262,7 @@ impl Page<'_> {
                 list.len() - limit
             );
         }
-        self.folded("What got faster", &body);
+        self.folded(summary, &body);
     }
 
     fn runtime(&mut self) {
@@ -290,6 +298,10 @@ impl Page<'_> {
         parts.push(change);
         parts.extend(diff.p_value.map(|p| escaped(&p_value(p))));
         parts.extend(diff.normalised.as_deref().map(escaped));
+        if diff.minor.0 > 0 {
+            let functions = counted(diff.minor.0 as u64, "function", "functions");
+            parts.push(format!("{functions} changed by too little to matter"));
+        }
         if diff.threshold > 0.0 {
             parts.push(format!("threshold {}", words.cost(diff.threshold)));
         }

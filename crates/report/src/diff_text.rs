@@ -49,23 +49,12 @@ pub fn diff_text(diff: &Diff, how: DiffLook, out: &mut dyn Write) -> io::Result<
         writeln!(out, "{}", how.look.paint(mood(diff.verdict), &line))?;
     }
     page.facts(out)?;
-    let mut folded = false;
-    match diff.method {
-        Method::Suspects => {}
-        Method::CriticalGraph => graph::write(&page, out)?,
-        Method::Paths => folded |= paths::write(&page, out)?,
-    }
-    let guesses = diff.verdict == Verdict::Inconclusive;
-    let suspects = (if guesses { "Best guesses" } else { "Suspects" }, &diff.suspects);
-    let mut lists = [suspects, ("Improvements", &diff.improvements)];
-    if diff.verdict == Verdict::Improved {
-        lists.reverse();
-    }
-    for (name, list) in lists {
-        folded |= suspects::write(&page, name, list, out)?;
-    }
+    let folded = match diff.method {
+        Method::Suspects => page.suspects(out)?,
+        Method::CriticalGraph => graph::write(&page, out).map(|()| false)?,
+        Method::Paths => paths::write(&page, out)?,
+    };
     page.runtime(out)?;
-    page.unexplained(out)?;
     if folded {
         let text = "Calls in the middle of long paths are folded: --format json has them all.";
         writeln!(out)?;
@@ -73,7 +62,6 @@ pub fn diff_text(diff: &Diff, how: DiffLook, out: &mut dyn Write) -> io::Result<
     }
     warnings(&diff.warnings, how.look, out)
 }
-
 /// The colour of good news and bad.
 fn mood(verdict: Verdict) -> Style {
     let colour = match verdict {
@@ -167,6 +155,42 @@ impl Page<'_> {
             _ if least == most => format!("{runs}, {least}"),
             _ => format!("{runs}, {least} to {most}"),
         }
+    }
+
+    /// What got slower, what got faster, and the rest; says whether a path was folded.
+    fn suspects(&self, out: &mut dyn Write) -> io::Result<bool> {
+        let diff = self.diff;
+        let guesses = diff.verdict == Verdict::Inconclusive;
+        let mut lists = [
+            (if guesses { "Best guesses" } else { "Suspects" }, &diff.suspects),
+            ("Improvements", &diff.improvements),
+            ("Moved, which is no slowdown", &diff.moved),
+        ];
+        if diff.verdict == Verdict::Improved {
+            lists.swap(0, 1);
+        }
+        let mut folded = false;
+        for (name, list) in lists {
+            folded |= suspects::write(self, name, list, out)?;
+        }
+        self.minor(out)?;
+        self.unexplained(out)?;
+        Ok(folded)
+    }
+
+    /// What changed too little to be listed.
+    fn minor(&self, out: &mut dyn Write) -> io::Result<()> {
+        let (functions, delta) = self.diff.minor;
+        if functions == 0 {
+            return Ok(());
+        }
+        let functions = counted(functions as u64, "more function", "more functions");
+        let text = format!(
+            "{functions} changed by too little to matter, {} together.",
+            self.words.change(delta)
+        );
+        writeln!(out)?;
+        self.note(&text, out)
     }
 
     fn runtime(&self, out: &mut dyn Write) -> io::Result<()> {

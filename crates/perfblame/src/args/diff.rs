@@ -11,6 +11,7 @@ Examples:
   perfblame diff before.pb.gz after.pb.gz        one run each: a first guess
   perfblame diff old/ new/                       folders, each file one run: with statistics
   perfblame diff 'base-*.json' 'head-*.json'     patterns, quoted so that they stay two
+  perfblame diff old/ new/ --html report.html    and a page to click through
   perfblame diff old/ new/ --min-delta 2%        what is smaller does not matter
   perfblame diff old/ new/ --metric allocated    memory instead of time
   perfblame diff old/ new/ --work 12000,9000     the program got less done after
@@ -81,12 +82,15 @@ pub struct DiffArgs {
     #[arg(long, value_name = "BEFORE,AFTER", value_parser = work, help_heading = "How")]
     pub work: Option<Work>,
 
-    /// Text for people, Markdown for a pull request, JSON or SARIF for programs
+    /// Text or a page for people, Markdown for a pull request, JSON or SARIF for programs
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT", help_heading = "Output")]
     pub format: DiffFormat,
     /// Write to a file instead of standard output
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output")]
     pub output: Option<PathBuf>,
+    /// Write the answer as a page to click through, beside whatever is printed
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output")]
+    pub html: Option<PathBuf>,
     /// Show at most this many suspects, improvements and paths in text; 0 shows all. JSON always has all
     #[arg(
         long,
@@ -103,6 +107,7 @@ pub enum DiffFormat {
     #[default]
     Text,
     Json,
+    Html,
     Markdown,
     Sarif,
 }

@@ -20,7 +20,7 @@ const STRIP: usize = 8;
 const WIDE: usize = 110;
 
 /// Lines of a path.
-const PATH_LINES: usize = 2;
+const PATH_LINES: usize = 3;
 
 /// Writes a list of suspects; says whether a path was folded.
 pub fn write(
@@ -71,7 +71,11 @@ pub fn write(
     }
     if !hidden.is_empty() {
         let share: f64 = hidden.iter().map(|row| row.share).sum();
-        let word = if name == "Improvements" { "improvement" } else { "suspect" };
+        let word = match name {
+            "Improvements" => "improvement",
+            "Suspects" | "Best guesses" => "suspect",
+            _ => "function",
+        };
         let text = format!(
             "{} more {word}{}, {} together: --limit 0 shows all",
             hidden.len(),
