@@ -148,6 +148,9 @@ fn errors_say_what_is_wrong_and_what_to_do() {
         error: cannot compare by stages yet
           stages need to know what changed in the code, which this version does not look at
           help: leave `--method` out for the shortest explanation
+        $ perfblame diff old new --work 1:2,3
+        error: before has 3 runs, and work is given for 2
+          help: give one number for the side, or one for each run with `:` between: `--work 100:110:90,80`
     "#]]
     .assert_eq(&text);
     for arguments in [
@@ -216,7 +219,39 @@ fn the_status_says_whether_it_got_slower() {
         let text = String::from_utf8(output.stdout).unwrap();
         (output.status.code().unwrap(), text.lines().next().unwrap().to_owned())
     };
-    expect![].assert_debug_eq(&[
+    expect![[r#"
+        [
+            (
+                1,
+                "1,144 → 2,344 samples (+105 %): 58 % of it is validate, called from parse (new);",
+            ),
+            (
+                0,
+                "2,344 → 1,144 samples (−51 %): 58 % of it is validate, called from parse (gone);",
+            ),
+            (
+                0,
+                "no difference: 1,144 → 1,144 samples, within the noise of ±76.7",
+            ),
+            (
+                0,
+                "cannot tell: 1,140 → 1,144 samples (+0.4 %) with one run on each side; chance is",
+            ),
+            (
+                0,
+                "cannot tell: 1,144 → 2,344 samples (+105 %), anything from +1,090 to +1,310 is",
+            ),
+            (
+                0,
+                "1,144 → 781 samples (−32 %): 67 % of it is render, called from handle (costs",
+            ),
+            (
+                0,
+                "no difference: 90 → 90 samples, within the noise of ±21.5",
+            ),
+        ]
+    "#]]
+    .assert_debug_eq(&[
         status(&["old", "new"]),
         status(&["new", "old"]),
         status(&["old", "old"]),
@@ -237,4 +272,21 @@ fn the_page_comes_beside_what_is_printed() {
     assert!(page.starts_with("<!doctype html>") && page.trim_end().ends_with("</html>"));
     folder.fails(&["diff", "old", "new", "--html", "no/such/page.html"]);
     assert_eq!(folder.files(), ["new", "old", "page.html"]);
+}
+
+#[test]
+fn fractional_counts_stay_fractions() {
+    let folder = Folder::new();
+    folder.file("old.folded", "main;a 10.5\nmain;b 20\n");
+    folder.file("new.folded", "main;a 310.25\nmain;b 20\n");
+    for method in ["suspects", "critical-graph", "paths"] {
+        let json = json(&folder, &["old.folded", "new.folded", "--method", method]);
+        assert_eq!(json["before"]["total"]["median"], 30.5, "{method}");
+        assert_eq!(json["after"]["total"]["median"], 330.25, "{method}");
+        match method {
+            "suspects" => assert_eq!(json["suspects"][0]["after"], 310.25),
+            "critical-graph" => assert_eq!(json["graph"]["nodes"][0]["after"], 330.25),
+            _ => assert_eq!(json["paths"][0]["cost"], 299.75),
+        }
+    }
 }

@@ -63,6 +63,8 @@ mod tests {
             normalised: None,
             suspects: Vec::new(),
             improvements: Vec::new(),
+            moved: Vec::new(),
+            minor: (0, 0.0),
             runtime: Vec::new(),
             unexplained: 0.0,
             runs_needed: None,

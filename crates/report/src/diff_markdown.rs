@@ -140,7 +140,8 @@ impl Page<'_> {
             row.rank,
             placed(&row.function),
             words.change(row.delta.median),
-            in_percent(row.share),
+            // What moved is no part of the change.
+            if row.share == 0.0 { String::new() } else { in_percent(row.share) },
             escaped(&words.costs(row.before, row.after)),
         )
     }

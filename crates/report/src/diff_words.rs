@@ -242,9 +242,8 @@ fn doubt(diff: &Diff, words: Words<'_>) -> String {
 /// What explains a difference.
 fn explain(diff: &Diff, words: Words<'_>, line: &mut Line) {
     let found = if diff.verdict == Verdict::Improved { &diff.improvements } else { &diff.suspects };
-    let (first, others) = match (diff.method, found.split_first()) {
-        (Method::Suspects, Some(found)) => found,
-        _ => return explain_otherwise(diff, words, line),
+    let (Method::Suspects, Some((first, others))) = (diff.method, found.split_first()) else {
+        return explain_otherwise(diff, words, line);
     };
     line.words(&format!("{} of it is ", in_percent(first.share)));
     let caller = first.path.len().checked_sub(2).and_then(|row| first.path.get(row));

@@ -38,7 +38,12 @@ pub fn write(
         shown.iter().map(|row| columns(&text(row))).max().unwrap_or(0).max(least)
     };
     let rank = widest(&|row| row.rank.to_string(), 1);
-    let share = widest(&|row| in_percent(row.share), 5);
+    let share_of = |row: &Suspect| match row.share {
+        // What moved is no part of the change.
+        0.0 => String::new(),
+        share => in_percent(share),
+    };
+    let share = widest(&share_of, 5);
     let delta = widest(&|row| page.words.change(row.delta.median), 6);
     let strips = shown.iter().map(|row| columns(&strip(page, row))).max().unwrap_or(0);
     let strips = if page.look.width >= WIDE { strips } else { 0 };
@@ -59,7 +64,7 @@ pub fn write(
         let start = format!(
             "{}  {}  {}  {}",
             right(&row.rank.to_string(), rank),
-            right(&in_percent(row.share), share),
+            right(&share_of(row), share),
             right(&page.words.change(row.delta.median), delta),
             beside(&strip(page, row))
         );
@@ -76,12 +81,12 @@ pub fn write(
             "Suspects" | "Best guesses" => "suspect",
             _ => "function",
         };
-        let text = format!(
-            "{} more {word}{}, {} together: --limit 0 shows all",
-            hidden.len(),
-            if hidden.len() == 1 { "" } else { "s" },
-            in_percent(share)
-        );
+        let many = if hidden.len() == 1 { "" } else { "s" };
+        let together = match share {
+            0.0 => String::new(),
+            share => format!(", {} together", in_percent(share)),
+        };
+        let text = format!("{} more {word}{many}{together}: --limit 0 shows all", hidden.len());
         page.note(&text, out)?;
     }
     Ok(folded)

@@ -58,8 +58,6 @@ pub fn compared(verdict: Verdict, before: &[f64], after: &[f64]) -> Diff {
         moved: Vec::new(),
         minor: (0, 0.0),
         improvements: Vec::new(),
-        moved: Vec::new(),
-        minor: (0, 0.0),
         runtime: Vec::new(),
         unexplained: 0.0,
         runs_needed: None,

@@ -68,6 +68,8 @@ pub fn bare(tree: DiffTree) -> Diff {
         normalised: None,
         suspects: Vec::new(),
         improvements: Vec::new(),
+        moved: Vec::new(),
+        minor: (0, 0.0),
         runtime: Vec::new(),
         unexplained: 0.0,
         runs_needed: None,
