@@ -200,7 +200,7 @@ fn every_format_is_written() {
         ("text", "1,144 → 2,344 samples (+105 %): "),
         ("json", "{\n  \"schema\": \"perfblame.diff/1\""),
         ("html", "<!doctype html>"),
-        ("markdown", "🔴 **More**: 1,144 → 2,344 samples"),
+        ("markdown", "🔴 **Slower**: 1,144 → 2,344 samples"),
         ("sarif", "{\n  \"$schema\""),
     ] {
         let output = folder.run(&["diff", "old", "new", "--format", format]);
@@ -243,7 +243,7 @@ fn the_status_says_whether_it_got_slower() {
             ),
             (
                 0,
-                "1,144 → 781 samples (−32 %): 67 % of it is render, called from handle (costs",
+                "1,144 → 781 samples (−32 %): 67 % of it is render, called from handle (faster);",
             ),
             (
                 0,

@@ -11,7 +11,7 @@ use perfblame_analysis::{Diff, FunctionView, Method, Suspect, Verdict};
 
 use crate::call_path::folded_path;
 use crate::diff_text::critical_graph_text;
-use crate::diff_words::{Part, Words, headline_parts, p_value};
+use crate::diff_words::{Part, Words, headline_parts, is_time, p_value};
 use crate::layout::{Look, clean, shortened};
 use crate::numbers::{counted, in_percent};
 use crate::show_text::place_of;
@@ -79,9 +79,10 @@ impl Page<'_> {
             Verdict::Unchanged => "⚪ **Unchanged**",
             Verdict::Inconclusive => "🟡 **Inconclusive**",
         };
-        let sign = match self.diff.metric.unit {
-            perfblame_cct::Unit::Nanoseconds => sign.to_owned(),
-            _ => sign.replace("Slower", "More").replace("Faster", "Less"),
+        let sign = if is_time(&self.diff.metric) {
+            sign.to_owned()
+        } else {
+            sign.replace("Slower", "More").replace("Faster", "Less")
         };
         let parts = headline_parts(self.diff, self.words);
         let parts = parts.iter().map(|part| match part {

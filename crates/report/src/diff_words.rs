@@ -79,7 +79,7 @@ impl<'a> Words<'a> {
 
     /// How a function changed.
     pub fn kind(self, kind: Kind) -> &'static str {
-        let time = self.metric.unit == Unit::Nanoseconds;
+        let time = is_time(self.metric);
         match kind {
             Kind::Slower if time => "slower",
             Kind::Slower => "costs more",
@@ -140,6 +140,12 @@ impl<'a> Words<'a> {
     fn minus(self) -> &'static str {
         if self.unicode { "−" } else { "-" }
     }
+}
+
+/// Whether more of it is slower: time, and what is sampled while time passes.
+pub fn is_time(metric: &Metric) -> bool {
+    metric.unit == Unit::Nanoseconds
+        || matches!(metric.name.as_str(), "samples" | "cycles" | "ticks")
 }
 
 /// `p = 0.008`.

@@ -68,8 +68,7 @@ pub fn in_percent(share: f64) -> String {
         0.0 => "0 %".to_owned(),
         percent if percent < 0.1 => "<0.1 %".to_owned(),
         percent if percent < 9.95 => format!("{percent:.1} %"),
-        percent if percent < 99_999.5 => format!("{percent:.0} %"),
-        percent => format!("{} %", grouped(percent as u64)),
+        percent => format!("{} %", grouped(percent.round() as u64)),
     }
 }
 
