@@ -195,15 +195,18 @@ impl Page<'_> {
 
     fn runtime(&self, out: &mut dyn Write) -> io::Result<()> {
         let Self { diff, words, look, .. } = self;
-        if diff.runtime.is_empty() {
+        let change = |row: &RuntimeCost| words.change(row.after - row.before);
+        // What did not change says nothing about the difference.
+        let changed = |row: &&RuntimeCost| change(row).starts_with(|c: char| !c.is_ascii_digit());
+        let rows: Vec<&RuntimeCost> = diff.runtime.iter().filter(changed).collect();
+        if rows.is_empty() {
             return Ok(());
         }
         title("Runtime, which is never blamed", *look, out)?;
-        let change = |row: &RuntimeCost| words.change(row.after - row.before);
-        let delta = diff.runtime.iter().map(|row| columns(&change(row))).max().unwrap_or(0);
+        let delta = rows.iter().map(|row| columns(&change(row))).max().unwrap_or(0);
         let costs = |row: &RuntimeCost| words.costs(row.before, row.after);
-        let width = diff.runtime.iter().map(|row| columns(&costs(row))).max().unwrap_or(0);
-        for row in &diff.runtime {
+        let width = rows.iter().map(|row| columns(&costs(row))).max().unwrap_or(0);
+        for row in rows {
             let text =
                 format!("  {}  {}  ", right(&change(row), delta), padded(&costs(row), width));
             let room = look.width.saturating_sub(columns(&text)).max(4);

@@ -8,7 +8,7 @@ use perfblame_analysis::{
 use perfblame_cct::{Metric, Unit};
 
 use crate::layout::{Look, clean, columns, shortened};
-use crate::numbers::{counted, in_percent, quantity, significant};
+use crate::numbers::{counted, grouped, in_percent, quantity, significant};
 use crate::show_text::place_of;
 
 /// How figures and names of one answer are written.
@@ -69,6 +69,11 @@ impl<'a> Words<'a> {
             return None;
         }
         let share = (after - before) / before;
+        // Percents of hundreds are hard to read: `×736`.
+        if after / before >= 10.0 {
+            let times = if self.unicode { "×" } else { "x" };
+            return Some(format!("{times}{}", grouped((after / before).round() as u64)));
+        }
         let text = in_percent(share);
         Some(match share {
             _ if text == "0 %" => text,
@@ -102,7 +107,7 @@ impl<'a> Words<'a> {
             Some((before, after)) => {
                 let calls = |number: f64| {
                     if number.fract() == 0.0 || number >= 99.5 {
-                        crate::numbers::grouped(number.round().max(0.0) as u64)
+                        grouped(number.round().max(0.0) as u64)
                     } else {
                         significant(number)
                     }
