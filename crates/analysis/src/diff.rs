@@ -7,6 +7,7 @@ mod answer;
 mod compare;
 mod critical_graph;
 mod paths;
+mod warnings;
 
 pub use answer::{
     CodeChange, CriticalGraph, CriticalNode, Diff, DiffRow, DiffTree, Estimate, Fate, Kind, Method,

@@ -3,7 +3,9 @@
 //! Each step makes a new set of runs, since cutting a tree makes new ids; what to cut is decided over all runs together,
 //! so that every run is cut alike.
 
-use perfblame_cct::{Profile, RunSet, function_totals, merge_runs, rooted_at, tasks, within};
+use perfblame_cct::{
+    Profile, RunSet, ThreadId, function_totals, merge_runs, rooted_at, tasks, within,
+};
 
 use crate::find::find_function;
 use crate::load::Loaded;
@@ -24,11 +26,16 @@ pub struct Part {
 pub fn part_of(mut loaded: Loaded, part: &Part) -> Result<Loaded, ShowError> {
     if let Some(wanted) = &part.thread {
         let chosen = threads_named(&loaded.runs.symbols, &loaded.runs.threads, wanted)?;
+        let is_chosen = |thread: Option<ThreadId>| {
+            thread.is_some_and(|thread| chosen.get(thread.index()) == Some(&true))
+        };
         let metrics = loaded.runs.metrics.len();
         for run in &mut loaded.runs.runs {
             run.cells = cells_on_threads(&run.cells, metrics, &chosen);
-            // The timeline is of all threads.
-            run.timeline = None;
+            if let Some(times) = &mut run.timeline {
+                times.samples.retain(|sample| is_chosen(sample.thread));
+                times.calls.retain(|call| is_chosen(call.thread));
+            }
         }
     }
     if !part.tasks.is_empty() {

@@ -147,9 +147,9 @@ impl DiffArgs {
         match self.format {
             DiffFormat::Text => diff_text(answer, DiffLook { look, limit }, out),
             DiffFormat::Json => diff_json(answer, out),
+            DiffFormat::Html => diff_html(answer, out),
             DiffFormat::Markdown => diff_markdown(answer, limit, out),
             DiffFormat::Sarif => diff_sarif(answer, out),
-            DiffFormat::Html => diff_html(answer, out),
             DiffFormat::Dot => diff_dot(answer, out),
         }
     }

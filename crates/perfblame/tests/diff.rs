@@ -23,6 +23,11 @@ main;serve;handle;render 600
 main;serve;log 90
 ";
 
+/// Memory, where the others have samples.
+const HEAP: &str = r#"{"head":{"callFrame":{"functionName":"(root)","scriptId":"0","url":"","lineNumber":-1,
+"columnNumber":-1},"selfSize":0,"id":1,"children":[{"callFrame":{"functionName":"grow","scriptId":"1",
+"url":"app.js","lineNumber":3,"columnNumber":1},"selfSize":4096,"id":2,"children":[]}]},"samples":[]}"#;
+
 /// Two folders of three runs each that scatter a little.
 fn folder() -> Folder {
     let folder = Folder::new();
@@ -98,11 +103,13 @@ fn a_part_of_the_program_is_compared_alone() {
 fn errors_say_what_is_wrong_and_what_to_do() {
     let folder = folder();
     folder.file("empty.folded", "");
+    folder.file("heap.heapprofile", HEAP);
     let mut text = String::new();
     for arguments in [
         &["old", "nowhere"][..],
         &["old", "no-*.folded"],
         &["old", "empty.folded"],
+        &["old", "heap.heapprofile"],
         &["-", "-"],
         &["old", "@HEAD"],
         &["old", "new", "--root", "nothing"],
@@ -111,6 +118,7 @@ fn errors_say_what_is_wrong_and_what_to_do() {
         &["old", "new", "--metric", "allocated"],
         &["old", "new", "--min-delta", "5ms"],
         &["old", "new", "--method", "stages"],
+        &["old", "new", "--work", "1:2,3"],
     ] {
         let shown = arguments.join(" ");
         let errors = folder.fails(&[&["diff"], arguments].concat());
@@ -126,6 +134,11 @@ fn errors_say_what_is_wrong_and_what_to_do() {
         $ perfblame diff old empty.folded
         error: cannot read empty.folded
           the file is empty
+        $ perfblame diff old heap.heapprofile
+        error: before and after have no metric in common
+          before has samples
+          after has allocated
+          help: record both sides the same way
         $ perfblame diff - -
         error: standard input cannot be both sides
           `-` was given for BEFORE and for AFTER
@@ -155,6 +168,9 @@ fn errors_say_what_is_wrong_and_what_to_do() {
         error: cannot compare by stages yet
           stages need to know what changed in the code, which this version does not look at
           help: leave `--method` out for the shortest explanation
+        $ perfblame diff old new --work 1:2,3
+        error: before has 3 runs, and work is given for 2
+          help: give one number for the side, or one for each run with `:` between: `--work 100:110:90,80`
     "#]]
     .assert_eq(&text);
     for arguments in [
@@ -181,46 +197,116 @@ fn the_answer_goes_to_a_file_whole_or_not_at_all() {
 }
 
 #[test]
-fn the_critical_graph_names_the_lowest_calls_that_got_slower() {
+fn whoever_stops_reading_still_gets_the_status() {
     let folder = folder();
-    let arguments = ["old", "new", "--method", "critical-graph", "--min-delta", "50"];
-    let json = json(&folder, &arguments);
-    assert_eq!(json["method"], "critical-graph");
-    assert_eq!(json["verdict"], "regressed");
-    assert_eq!(json["suspects"], Value::Array(Vec::new()), "they are another method's");
-    let nodes: Vec<String> = (json["graph"]["nodes"].as_array().unwrap().iter())
-        .map(|node| {
-            let fields = ["id", "parent", "function", "before", "after", "delta", "cause"];
-            fields.map(|field| node[field].to_string()).join(" ")
-        })
-        .collect();
+    let arguments = ["diff", "old", "new", "--format", "json"];
+    let wanted = folder.run(&arguments).status.code();
+    let mut child = folder
+        .perfblame(&arguments)
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+    assert_eq!(output.status.code(), wanted);
+}
+
+#[test]
+fn every_format_is_written() {
+    let folder = folder();
+    for (format, start) in [
+        ("text", "1,144 → 2,344 samples (+105 %): "),
+        ("json", "{\n  \"schema\": \"perfblame.diff/1\""),
+        ("html", "<!doctype html>"),
+        ("markdown", "🔴 **Slower**: 1,144 → 2,344 samples"),
+        ("sarif", "{\n  \"$schema\""),
+    ] {
+        let output = folder.run(&["diff", "old", "new", "--format", format]);
+        let text = String::from_utf8(output.stdout).unwrap();
+        assert!(text.starts_with(start) && text.len() > 80, "{format}: {text}");
+        assert!(!text.contains('\u{1b}'), "no colours in a pipe");
+    }
+}
+
+#[test]
+fn the_status_says_whether_it_got_slower() {
+    let folder = folder();
+    let status = |arguments: &[&str]| {
+        let output = folder.run(&[&["diff", "-q"], arguments].concat());
+        assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+        let text = String::from_utf8(output.stdout).unwrap();
+        (output.status.code().unwrap(), text.lines().next().unwrap().to_owned())
+    };
     expect![[r#"
-        0 null "(root)" 1144 2344 1200 false
-        1 0 "main" 1144 2344 1200 false
-        2 1 "serve" 1144 2344 1200 false
-        3 2 "handle" 1000 2200 1200 false
-        4 3 "parse" 400 1600 1200 false
-        5 4 "validate" 0 700 700 true
+        [
+            (
+                1,
+                "1,144 → 2,344 samples (+105 %): 58 % of it is validate, called from parse (new);",
+            ),
+            (
+                0,
+                "2,344 → 1,144 samples (−51 %): 58 % of it is validate, called from parse (gone);",
+            ),
+            (
+                0,
+                "no difference: 1,144 → 1,144 samples, within the noise of ±76.7",
+            ),
+            (
+                0,
+                "cannot tell: 1,140 → 1,144 samples (+0.4 %) with one run on each side; chance is",
+            ),
+            (
+                0,
+                "cannot tell: 1,144 → 2,344 samples (+105 %), anything from +1,090 to +1,310 is",
+            ),
+            (
+                0,
+                "1,144 → 781 samples (−32 %): 67 % of it is render, called from handle (faster);",
+            ),
+            (
+                0,
+                "no difference: 90 → 90 samples, within the noise of ±21.5",
+            ),
+        ]
     "#]]
-    .assert_eq(&(nodes.join("\n") + "\n"));
-    let output = folder.run(&[&["diff", "--format", "dot"], &arguments[..]].concat());
-    assert_eq!(output.status.code(), Some(1), "a slowdown was found");
-    let dot = String::from_utf8_lossy(&output.stdout).into_owned();
-    expect![[r#"
-        digraph perfblame {
-          graph [label="1,144 → 2,344 samples (+105 %): 1 cause, the largest validate (+700)", labelloc=t];
-          node [shape=box];
-          n0 [label="(root)\n1,144 → 2,344 samples (+1,200)", tooltip="(root)"];
-          n1 [label="main\n1,144 → 2,344 samples (+1,200)", tooltip="main"];
-          n2 [label="serve\n1,144 → 2,344 samples (+1,200)", tooltip="serve"];
-          n3 [label="handle\n1,000 → 2,200 samples (+1,200)", tooltip="handle"];
-          n4 [label="parse\n400 → 1,600 samples (+1,200)", tooltip="parse"];
-          n5 [label="validate\nnew, 700", tooltip="validate", style=filled, fillcolor=lightgrey];
-          n0 -> n1;
-          n1 -> n2;
-          n2 -> n3;
-          n3 -> n4;
-          n4 -> n5;
+    .assert_debug_eq(&[
+        status(&["old", "new"]),
+        status(&["new", "old"]),
+        status(&["old", "old"]),
+        status(&["old/run-1.folded", "old/run-2.folded"]),
+        status(&["old", "new", "--min-delta", "200%"]),
+        status(&["old", "new", "--work", "100,300"]),
+        status(&["old", "new", "--root", "log"]),
+    ]);
+}
+
+#[test]
+fn the_page_comes_beside_what_is_printed() {
+    let folder = folder();
+    let output = folder.run(&["diff", "old", "new", "--html", "page.html"]);
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "note: the page is in page.html\n");
+    assert!(!output.stdout.is_empty());
+    let page = std::fs::read_to_string(folder.path().join("page.html")).unwrap();
+    assert!(page.starts_with("<!doctype html>") && page.trim_end().ends_with("</html>"));
+    folder.fails(&["diff", "old", "new", "--html", "no/such/page.html"]);
+    assert_eq!(folder.files(), ["new", "old", "page.html"]);
+}
+
+#[test]
+fn fractional_counts_stay_fractions() {
+    let folder = Folder::new();
+    folder.file("old.folded", "main;a 10.5\nmain;b 20\n");
+    folder.file("new.folded", "main;a 310.25\nmain;b 20\n");
+    for method in ["suspects", "critical-graph", "paths"] {
+        let json = json(&folder, &["old.folded", "new.folded", "--method", method]);
+        assert_eq!(json["before"]["total"]["median"], 30.5, "{method}");
+        assert_eq!(json["after"]["total"]["median"], 330.25, "{method}");
+        match method {
+            "suspects" => assert_eq!(json["suspects"][0]["after"], 310.25),
+            "critical-graph" => assert_eq!(json["graph"]["nodes"][0]["after"], 330.25),
+            _ => assert_eq!(json["paths"][0]["cost"], 299.75),
         }
-    "#]].assert_eq(&dot);
+    }
 }

@@ -55,12 +55,14 @@ struct Piece {
 /// Names from the root on; calls of a function by itself are one with their number.
 fn names(path: &[FunctionView], most: usize, look: Look) -> Vec<Piece> {
     let mut names: Vec<Piece> = Vec::new();
+    let mut caller = None;
     for function in path {
-        let name = name(function, most, look);
+        // Two functions can have one name; only the same one calls itself.
         match names.last_mut() {
-            Some(last) if last.text == name => last.calls += 1,
-            _ => names.push(Piece { text: name, calls: 1 }),
+            Some(last) if caller == Some(function) => last.calls += 1,
+            _ => names.push(Piece { text: name(function, most, look), calls: 1 }),
         }
+        caller = Some(function);
     }
     let times = if look.unicode { "×" } else { "x" };
     for Piece { text, calls } in names.iter_mut().filter(|piece| piece.calls > 1) {
@@ -123,6 +125,9 @@ mod tests {
     fn check(path: &str, room: usize, lines: usize, expected: &str) {
         let look = Look { width: 80, unicode: true, colour: false };
         let function = |name: &str| match name {
+            "walk'" => {
+                FunctionView { name: "walk".to_owned(), line: Some(7), ..FunctionView::default() }
+            }
             "?" => FunctionView {
                 name: "(anonymous)".to_owned(),
                 component: Some("https://a.example/js/map.js".to_owned()),
@@ -142,6 +147,7 @@ mod tests {
     fn a_path_is_folded_in_the_middle() {
         check("main serve utf", 40, 1, "main › serve › utf");
         check("main walk walk walk utf", 40, 1, "main › walk ×3 › utf");
+        check("main walk walk walk' utf", 40, 1, "main › walk ×2 › walk › utf");
         check("main ? utf", 40, 1, "main › (anonymous map.js:41) › utf");
         let deep = "main serve handle one two three four five six seven layer utf";
         check(deep, 200, 1, &deep.replace(' ', " › "));

@@ -87,6 +87,8 @@ struct Answer<'a> {
     normalised: Option<&'a str>,
     suspects: Vec<SuspectRow<'a>>,
     improvements: Vec<SuspectRow<'a>>,
+    moved: Vec<SuspectRow<'a>>,
+    minor: Minor,
     runtime: Vec<RuntimeRow<'a>>,
     unexplained: Amount,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -154,6 +156,12 @@ struct SuspectRow<'a> {
     #[serde(skip_serializing_if = "<[String]>::is_empty")]
     notes: &'a [String],
     changes: Vec<Change<'a>>,
+}
+
+#[derive(Serialize)]
+struct Minor {
+    functions: usize,
+    delta: Amount,
 }
 
 #[derive(Serialize)]
@@ -249,6 +257,8 @@ impl<'a> Answer<'a> {
             normalised: diff.normalised.as_deref(),
             suspects: diff.suspects.iter().map(|row| suspect(row, scale)).collect(),
             improvements: diff.improvements.iter().map(|row| suspect(row, scale)).collect(),
+            moved: diff.moved.iter().map(|row| suspect(row, scale)).collect(),
+            minor: Minor { functions: diff.minor.0, delta: scale.amount(diff.minor.1) },
             runtime: diff.runtime.iter().map(|row| runtime(row, scale)).collect(),
             unexplained: scale.amount(diff.unexplained),
             runs_needed: diff.runs_needed,

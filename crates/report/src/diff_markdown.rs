@@ -11,7 +11,7 @@ use perfblame_analysis::{Diff, FunctionView, Method, Suspect, Verdict};
 
 use crate::call_path::folded_path;
 use crate::diff_text::critical_graph_text;
-use crate::diff_words::{Part, Words, headline_parts, p_value};
+use crate::diff_words::{Part, Words, headline_parts, is_time, p_value};
 use crate::layout::{Look, clean, shortened};
 use crate::numbers::{counted, in_percent};
 use crate::show_text::place_of;
@@ -35,15 +35,16 @@ pub fn diff_markdown(diff: &Diff, limit: usize, out: &mut dyn Write) -> io::Resu
         left_out: 0,
     };
     page.verdict();
-    page.table(&diff.suspects, limit);
-    if diff.method == Method::CriticalGraph {
-        page.graph(limit);
+    match diff.method {
+        Method::Suspects => {
+            page.table(&diff.suspects, limit);
+            page.details(&diff.suspects, limit, "Call paths and runs");
+            page.improvements(limit);
+            page.folded_table(&diff.moved, limit, "What moved, which is no slowdown");
+        }
+        Method::CriticalGraph => page.graph(limit),
+        Method::Paths => page.paths(limit),
     }
-    if diff.method == Method::Paths {
-        page.paths(limit);
-    }
-    page.details(&diff.suspects, limit, "Call paths and runs");
-    page.improvements(limit);
     page.runtime();
     page.about();
     page.warnings();
@@ -78,9 +79,10 @@ impl Page<'_> {
             Verdict::Unchanged => "⚪ **Unchanged**",
             Verdict::Inconclusive => "🟡 **Inconclusive**",
         };
-        let sign = match self.diff.metric.unit {
-            perfblame_cct::Unit::Nanoseconds => sign.to_owned(),
-            _ => sign.replace("Slower", "More").replace("Faster", "Less"),
+        let sign = if is_time(&self.diff.metric) {
+            sign.to_owned()
+        } else {
+            sign.replace("Slower", "More").replace("Faster", "Less")
         };
         let parts = headline_parts(self.diff, self.words);
         let parts = parts.iter().map(|part| match part {
@@ -139,7 +141,8 @@ impl Page<'_> {
             row.rank,
             placed(&row.function),
             words.change(row.delta.median),
-            in_percent(row.share),
+            // What moved is no part of the change.
+            if row.share == 0.0 { String::new() } else { in_percent(row.share) },
             escaped(&words.costs(row.before, row.after)),
         )
     }
@@ -243,6 +246,13 @@ impl Page<'_> {
             self.table(list, limit);
             return self.details(list, limit, "Call paths and runs of what got faster");
         }
+        self.folded_table(list, limit, "What got faster");
+    }
+
+    fn folded_table(&mut self, list: &[Suspect], limit: usize, summary: &str) {
+        if list.is_empty() {
+            return;
+        }
         let rows: String = list.iter().take(limit).map(|row| self.row(row)).collect();
         let mut body = format!(
             "| # | function | change | share | before → after | how |\n|--:|---|--:|--:|---|---|\n{rows}"
@@ -254,7 +264,7 @@ impl Page<'_> {
                 list.len() - limit
             );
         }
-        self.folded("What got faster", &body);
+        self.folded(summary, &body);
     }
 
     fn runtime(&mut self) {
@@ -290,6 +300,10 @@ impl Page<'_> {
         parts.push(change);
         parts.extend(diff.p_value.map(|p| escaped(&p_value(p))));
         parts.extend(diff.normalised.as_deref().map(escaped));
+        if diff.minor.0 > 0 {
+            let functions = counted(diff.minor.0 as u64, "function", "functions");
+            parts.push(format!("{functions} changed by too little to matter"));
+        }
         if diff.threshold > 0.0 {
             parts.push(format!("threshold {}", words.cost(diff.threshold)));
         }

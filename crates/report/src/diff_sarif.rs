@@ -137,25 +137,20 @@ impl<'a> Log<'a> {
         let mut notifications: Vec<Notification> = (diff.warnings.iter())
             .map(|warning| notification(&warning.code, &clean(&warning.message)))
             .collect();
-        let mut results: Vec<Outcome<'a>> =
-            diff.suspects.iter().map(|row| suspect(diff, row, words)).collect();
-        if results.is_empty() {
-            // The other methods have their own words for what they suspect.
-            match diff.method {
-                Method::Suspects => {}
-                Method::CriticalGraph => results = causes(diff, words),
-                Method::Paths => {
-                    results = (diff.paths.iter().take(MOST_PATHS))
-                        .filter_map(|path| ranked(diff, path, words))
-                        .collect();
-                    let more = diff.paths.len().saturating_sub(MOST_PATHS);
-                    if more > 0 {
-                        let more = counted(more as u64, "path", "paths");
-                        let text = format!("{more} left out: `--format json` has all");
-                        notifications.push(notification("paths-left-out", &text));
-                    }
-                }
+        // Each method has its own words for what it suspects.
+        let results: Vec<Outcome<'a>> = match diff.method {
+            Method::Suspects => diff.suspects.iter().map(|row| suspect(diff, row, words)).collect(),
+            Method::CriticalGraph => causes(diff, words),
+            Method::Paths => {
+                let paths = diff.paths.iter().take(MOST_PATHS);
+                paths.filter_map(|path| ranked(diff, path, words)).collect()
             }
+        };
+        let more = diff.paths.len().saturating_sub(MOST_PATHS);
+        if diff.method == Method::Paths && more > 0 {
+            let more = counted(more as u64, "path", "paths");
+            let text = format!("{more} left out: `--format json` has all");
+            notifications.push(notification("paths-left-out", &text));
         }
         let run = Run {
             tool: Tool { driver: driver(diff) },

@@ -10,7 +10,8 @@ mod suspects;
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
-use perfblame_analysis::{Diff, Method, RuntimeCost, SideTotals};
+use anstyle::{AnsiColor, Color, Style};
+use perfblame_analysis::{Diff, Method, RuntimeCost, SideTotals, Verdict};
 
 use crate::diff_words::{Words, headline, p_value};
 use crate::dot_strip::StripScale;
@@ -45,25 +46,31 @@ pub fn diff_text(diff: &Diff, how: DiffLook, out: &mut dyn Write) -> io::Result<
         limit: how.limit,
     };
     for line in wrapped(&headline(diff, page.words), how.look.width.min(MOST_WIDTH)) {
-        writeln!(out, "{}", how.look.bold(&line))?;
+        writeln!(out, "{}", how.look.paint(mood(diff.verdict), &line))?;
     }
     page.facts(out)?;
-    let mut folded = false;
-    match diff.method {
-        Method::Suspects => {}
-        Method::CriticalGraph => graph::write(&page, out)?,
-        Method::Paths => folded |= paths::write(&page, out)?,
-    }
-    folded |= suspects::write(&page, "Suspects", &diff.suspects, out)?;
-    folded |= suspects::write(&page, "Improvements", &diff.improvements, out)?;
+    let folded = match diff.method {
+        Method::Suspects => page.suspects(out)?,
+        Method::CriticalGraph => graph::write(&page, out).map(|()| false)?,
+        Method::Paths => paths::write(&page, out)?,
+    };
     page.runtime(out)?;
-    page.unexplained(out)?;
     if folded {
         let text = "Calls in the middle of long paths are folded: --format json has them all.";
         writeln!(out)?;
         page.note(text, out)?;
     }
     warnings(&diff.warnings, how.look, out)
+}
+/// The colour of good news and bad.
+fn mood(verdict: Verdict) -> Style {
+    let colour = match verdict {
+        Verdict::Regressed => Some(AnsiColor::Red),
+        Verdict::Improved => Some(AnsiColor::Green),
+        Verdict::Inconclusive => Some(AnsiColor::Yellow),
+        Verdict::Unchanged => None,
+    };
+    Style::new().bold().fg_color(colour.map(Color::Ansi))
 }
 
 /// The critical graph alone, for renderings that have no way of their own to draw it.
@@ -150,17 +157,56 @@ impl Page<'_> {
         }
     }
 
+    /// What got slower, what got faster, and the rest; says whether a path was folded.
+    fn suspects(&self, out: &mut dyn Write) -> io::Result<bool> {
+        let diff = self.diff;
+        let guesses = diff.verdict == Verdict::Inconclusive;
+        let mut lists = [
+            (if guesses { "Best guesses" } else { "Suspects" }, &diff.suspects),
+            ("Improvements", &diff.improvements),
+            ("Moved, which is no slowdown", &diff.moved),
+        ];
+        if diff.verdict == Verdict::Improved {
+            lists.swap(0, 1);
+        }
+        let mut folded = false;
+        for (name, list) in lists {
+            folded |= suspects::write(self, name, list, out)?;
+        }
+        self.minor(out)?;
+        self.unexplained(out)?;
+        Ok(folded)
+    }
+
+    /// What changed too little to be listed.
+    fn minor(&self, out: &mut dyn Write) -> io::Result<()> {
+        let (functions, delta) = self.diff.minor;
+        if functions == 0 {
+            return Ok(());
+        }
+        let functions = counted(functions as u64, "more function", "more functions");
+        let text = format!(
+            "{functions} changed by too little to matter, {} together.",
+            self.words.change(delta)
+        );
+        writeln!(out)?;
+        self.note(&text, out)
+    }
+
     fn runtime(&self, out: &mut dyn Write) -> io::Result<()> {
         let Self { diff, words, look, .. } = self;
-        if diff.runtime.is_empty() {
+        let change = |row: &RuntimeCost| words.change(row.after - row.before);
+        // What did not change says nothing about the difference.
+        let changed = |row: &&RuntimeCost| change(row).starts_with(|c: char| !c.is_ascii_digit());
+        let rows: Vec<&RuntimeCost> = diff.runtime.iter().filter(changed).collect();
+        if rows.is_empty() {
             return Ok(());
         }
         title("Runtime, which is never blamed", *look, out)?;
-        let change = |row: &RuntimeCost| words.change(row.after - row.before);
-        let delta = diff.runtime.iter().map(|row| columns(&change(row))).max().unwrap_or(0);
+        let delta = rows.iter().map(|row| columns(&change(row))).max().unwrap_or(0);
         let costs = |row: &RuntimeCost| words.costs(row.before, row.after);
-        let width = diff.runtime.iter().map(|row| columns(&costs(row))).max().unwrap_or(0);
-        for row in &diff.runtime {
+        let width = rows.iter().map(|row| columns(&costs(row))).max().unwrap_or(0);
+        for row in rows {
             let text =
                 format!("  {}  {}  ", right(&change(row), delta), padded(&costs(row), width));
             let room = look.width.saturating_sub(columns(&text)).max(4);

@@ -8,7 +8,7 @@ use perfblame_analysis::{
 use perfblame_cct::{Metric, Unit};
 
 use crate::layout::{Look, clean, columns, shortened};
-use crate::numbers::{counted, in_percent, quantity, significant};
+use crate::numbers::{counted, grouped, in_percent, quantity, significant};
 use crate::show_text::place_of;
 
 /// How figures and names of one answer are written.
@@ -69,6 +69,11 @@ impl<'a> Words<'a> {
             return None;
         }
         let share = (after - before) / before;
+        // Percents of hundreds are hard to read: `×736`.
+        if after / before >= 10.0 {
+            let times = if self.unicode { "×" } else { "x" };
+            return Some(format!("{times}{}", grouped((after / before).round() as u64)));
+        }
         let text = in_percent(share);
         Some(match share {
             _ if text == "0 %" => text,
@@ -79,7 +84,7 @@ impl<'a> Words<'a> {
 
     /// How a function changed.
     pub fn kind(self, kind: Kind) -> &'static str {
-        let time = self.metric.unit == Unit::Nanoseconds;
+        let time = is_time(self.metric);
         match kind {
             Kind::Slower if time => "slower",
             Kind::Slower => "costs more",
@@ -102,7 +107,7 @@ impl<'a> Words<'a> {
             Some((before, after)) => {
                 let calls = |number: f64| {
                     if number.fract() == 0.0 || number >= 99.5 {
-                        crate::numbers::grouped(number.round().max(0.0) as u64)
+                        grouped(number.round().max(0.0) as u64)
                     } else {
                         significant(number)
                     }
@@ -117,9 +122,15 @@ impl<'a> Words<'a> {
     pub fn name(self, function: &FunctionView) -> String {
         let look = Look { width: 0, unicode: self.unicode, colour: false };
         let name = shortened(&function.name, self.name_width, look).into_owned();
+        if name == "(anonymous)" || columns(&name) < 3 { self.placed(function) } else { name }
+    }
+
+    /// A function's name with its place, as far as there is one: pseudo-frames have none, and none is missed.
+    fn placed(self, function: &FunctionView) -> String {
+        let look = Look { width: 0, unicode: self.unicode, colour: false };
+        let name = shortened(&function.name, self.name_width, look).into_owned();
         let place = place_of(function);
-        // A pseudo-frame of the runtime has no place, and none is missed.
-        if place.is_empty() || !(name == "(anonymous)" || columns(&name) < 3) {
+        if place.is_empty() {
             return name;
         }
         let file = place.rsplit(['/', '\\']).next().unwrap_or(&place);
@@ -134,6 +145,12 @@ impl<'a> Words<'a> {
     fn minus(self) -> &'static str {
         if self.unicode { "−" } else { "-" }
     }
+}
+
+/// Whether more of it is slower: time, and what is sampled while time passes.
+pub fn is_time(metric: &Metric) -> bool {
+    metric.unit == Unit::Nanoseconds
+        || matches!(metric.name.as_str(), "samples" | "cycles" | "ticks")
 }
 
 /// `p = 0.008`.
@@ -236,14 +253,25 @@ fn doubt(diff: &Diff, words: Words<'_>) -> String {
 /// What explains a difference.
 fn explain(diff: &Diff, words: Words<'_>, line: &mut Line) {
     let found = if diff.verdict == Verdict::Improved { &diff.improvements } else { &diff.suspects };
-    let Some((first, others)) = found.split_first() else {
-        return explain_without_suspects(diff, words, line);
+    let (Method::Suspects, Some((first, others))) = (diff.method, found.split_first()) else {
+        return explain_otherwise(diff, words, line);
     };
     line.words(&format!("{} of it is ", in_percent(first.share)));
-    line.name(words.name(&first.function));
-    if let Some(caller) = first.path.len().checked_sub(2).and_then(|row| first.path.get(row)) {
+    let caller = first.path.len().checked_sub(2).and_then(|row| first.path.get(row));
+    // Two functions of one name are told apart by their places.
+    let alike =
+        |caller: &&FunctionView| caller.name == first.function.name && **caller != first.function;
+    let name = |function| {
+        if caller.as_ref().is_some_and(alike) {
+            words.placed(function)
+        } else {
+            words.name(function)
+        }
+    };
+    line.name(name(&first.function));
+    if let Some(caller) = caller {
         line.words(", called from ");
-        line.name(words.name(caller));
+        line.name(name(caller));
     }
     line.words(&format!(" ({})", words.kind_with_calls(first)));
     if first.contexts.len() > 1 {
@@ -259,15 +287,22 @@ fn explain(diff: &Diff, words: Words<'_>, line: &mut Line) {
     }
 }
 
-fn explain_without_suspects(diff: &Diff, words: Words<'_>, line: &mut Line) {
+/// What the other methods say, or the runtime.
+fn explain_otherwise(diff: &Diff, words: Words<'_>, line: &mut Line) {
     let change = diff.after.total.median - diff.before.total.median;
     let delta = |node: &CriticalNode| node.after - node.before.unwrap_or(0.0);
     let causes = diff.graph.iter().flat_map(|graph| &graph.nodes).filter(|node| node.cause);
     let largest = causes.clone().max_by(|a, b| delta(a).total_cmp(&delta(b)).then(b.id.cmp(&a.id)));
     if let Some(largest) = largest.filter(|_| diff.method == Method::CriticalGraph) {
-        let causes = counted(causes.count() as u64, "cause", "causes");
-        line.words(&format!("{causes}, the largest "));
-        line.name(words.name(&largest.function));
+        let number = causes.count();
+        line.words(&match number {
+            1 => "the cause is ".to_owned(),
+            number => format!("{number} causes, the largest "),
+        });
+        let caller = diff.graph.iter().find_map(|graph| graph.nodes.get(largest.parent?));
+        let alike = caller.is_some_and(|caller| caller.function.name == largest.function.name);
+        let function = &largest.function;
+        line.name(if alike { words.placed(function) } else { words.name(function) });
         return line.words(&format!(" ({})", words.change(delta(largest))));
     }
     let path = diff.paths.first().filter(|_| diff.method == Method::Paths);

@@ -1,4 +1,4 @@
-//! Answers to text, JSON, SVG, HTML and the formats of other tools.
+//! Answers to text, JSON, Markdown, SARIF, SVG, HTML and the formats of other tools.
 //!
 //! Everything here takes an answer or a profile and a place to write to; nothing asks, measures or decides.
 

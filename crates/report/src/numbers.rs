@@ -68,8 +68,9 @@ pub fn in_percent(share: f64) -> String {
         0.0 => "0 %".to_owned(),
         percent if percent < 0.1 => "<0.1 %".to_owned(),
         percent if percent < 9.95 => format!("{percent:.1} %"),
-        percent if percent < 99_999.5 => format!("{percent:.0} %"),
-        percent => format!("{} %", grouped(percent as u64)),
+        // What is left matters: almost all of it is not all of it.
+        percent if percent > 99.0 && percent < 100.0 => format!("{:.1} %", percent.min(99.9)),
+        percent => format!("{} %", grouped(percent.round() as u64)),
     }
 }
 
@@ -168,9 +169,15 @@ mod tests {
         assert_eq!(bytes(3.0 * 1_048_576.0), "3.00 MiB");
         assert_eq!(percent(0.000_01), "<0.1%");
         assert_eq!(percent(0.431), "43.1%");
-        for (share, expected) in
-            [(0.0, "0 %"), (0.000_4, "<0.1 %"), (-0.032, "3.2 %"), (0.996, "100 %"), (0.54, "54 %")]
-        {
+        for (share, expected) in [
+            (0.0, "0 %"),
+            (0.000_4, "<0.1 %"),
+            (-0.032, "3.2 %"),
+            (0.996, "99.6 %"),
+            (0.9999, "99.9 %"),
+            (1.0, "100 %"),
+            (0.54, "54 %"),
+        ] {
             assert_eq!(in_percent(share), expected);
         }
         let count = Metric::sampled("samples", Unit::Count);

@@ -6,7 +6,7 @@ use perfblame_matching::{Identity, Joint, Link, Side, join, match_anchored};
 
 use super::{
     Diff, DiffError, DiffQuery, DiffRow, DiffTree, Estimate, Fate, Method, MinDelta, RuntimeCost,
-    SideTotals, Suspect, critical_graph, paths,
+    SideTotals, Suspect, critical_graph, paths, warnings,
 };
 use crate::{FunctionView, Loaded};
 
@@ -25,9 +25,10 @@ pub fn diff(before: &Loaded, after: &Loaded, query: &DiffQuery) -> Result<Diff, 
     let identity = Identity::of(&sides[0], &sides[1]);
     let matching = match_anchored(&sides[0], &sides[1], &identity);
     let joint = join(&sides[0], &sides[1], &identity, &matching);
+    // Answers are in the stored values of the before side.
+    let decimals = |side: usize| i32::from(sets[side].metrics[ids[side].index()].decimals);
     let runs = [0, 1].map(|side| {
-        let decimals = sets[side].metrics[ids[side].index()].decimals;
-        let shown = 10f64.powi(-i32::from(decimals));
+        let stored = 10f64.powi(decimals(0) - decimals(side));
         let calls = sets[side].metric("calls").filter(|calls| *calls != ids[side]);
         let of_run = sets[side].runs.iter().zip(&factors[side]);
         of_run
@@ -35,7 +36,7 @@ pub fn diff(before: &Loaded, after: &Loaded, query: &DiffQuery) -> Result<Diff, 
                 cells: &run.cells,
                 metric: ids[side],
                 calls,
-                factor: factor * shown,
+                factor: factor * stored,
                 quantum: quantum(&metric.metric, run, ids[side]),
             })
             .collect::<Vec<_>>()
@@ -52,7 +53,7 @@ pub fn diff(before: &Loaded, after: &Loaded, query: &DiffQuery) -> Result<Diff, 
         totals.sum::<f64>() / runs.len().max(1) as f64
     };
     let min_delta = query.min_delta.map(|least| match least {
-        MinDelta::Absolute(value) => value,
+        MinDelta::Absolute(value) => value * 10f64.powi(decimals(0)),
         MinDelta::Share(share) => share * typical(&runs[0]),
     });
     let found = suspects(&evidence, Options { min_delta });
@@ -158,13 +159,7 @@ fn answer(
             .collect()
     };
     let shrunk: f64 = found.improvements.iter().map(|finding| finding.delta.value).sum();
-    let mut warnings = Vec::new();
-    for (name, loaded) in [("before", before), ("after", after)] {
-        for warning in loaded.runs.runs.iter().flat_map(|run| &run.warnings) {
-            let message = format!("{name}: {}", warning.message);
-            warnings.push(Warning { message, ..warning.clone() });
-        }
-    }
+    let mut warnings = warnings::of_inputs(before, after);
     if runs.iter().any(|runs| runs.len() < 2) {
         warnings.push(Warning {
             code: "few-runs".to_owned(),
@@ -175,7 +170,8 @@ fn answer(
     }
     Diff {
         method: query.method,
-        metric,
+        // Values are as users see them from here on.
+        metric: Metric { decimals: 0, ..metric },
         verdict: found.verdict,
         before: side(before, &found.before),
         after: side(after, &found.after),

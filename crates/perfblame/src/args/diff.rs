@@ -11,6 +11,7 @@ Examples:
   perfblame diff before.pb.gz after.pb.gz        one run each: a first guess
   perfblame diff old/ new/                       folders, each file one run: with statistics
   perfblame diff 'base-*.json' 'head-*.json'     patterns, quoted so that they stay two
+  perfblame diff old/ new/ --html report.html    and a page to click through
   perfblame diff old/ new/ --min-delta 2%        what is smaller does not matter
   perfblame diff old/ new/ --metric allocated    memory instead of time
   perfblame diff old/ new/ --work 12000,9000     the program got less done after
@@ -107,10 +108,10 @@ pub enum DiffFormat {
     #[default]
     Text,
     Json,
-    Markdown,
-    Sarif,
     Html,
     Dot,
+    Markdown,
+    Sarif,
 }
 
 #[derive(Clone, Copy, Default, PartialEq, Eq, ValueEnum)]

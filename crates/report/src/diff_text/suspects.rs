@@ -20,7 +20,7 @@ const STRIP: usize = 8;
 const WIDE: usize = 110;
 
 /// Lines of a path.
-const PATH_LINES: usize = 2;
+const PATH_LINES: usize = 3;
 
 /// Writes a list of suspects; says whether a path was folded.
 pub fn write(
@@ -38,7 +38,12 @@ pub fn write(
         shown.iter().map(|row| columns(&text(row))).max().unwrap_or(0).max(least)
     };
     let rank = widest(&|row| row.rank.to_string(), 1);
-    let share = widest(&|row| in_percent(row.share), 5);
+    let share_of = |row: &Suspect| match row.share {
+        // What moved is no part of the change.
+        0.0 => String::new(),
+        share => in_percent(share),
+    };
+    let share = widest(&share_of, 5);
     let delta = widest(&|row| page.words.change(row.delta.median), 6);
     let strips = shown.iter().map(|row| columns(&strip(page, row))).max().unwrap_or(0);
     let strips = if page.look.width >= WIDE { strips } else { 0 };
@@ -59,7 +64,7 @@ pub fn write(
         let start = format!(
             "{}  {}  {}  {}",
             right(&row.rank.to_string(), rank),
-            right(&in_percent(row.share), share),
+            right(&share_of(row), share),
             right(&page.words.change(row.delta.median), delta),
             beside(&strip(page, row))
         );
@@ -71,13 +76,17 @@ pub fn write(
     }
     if !hidden.is_empty() {
         let share: f64 = hidden.iter().map(|row| row.share).sum();
-        let word = name.to_lowercase();
-        let text = format!(
-            "{} more {}, {} together: --limit 0 shows all",
-            hidden.len(),
-            if hidden.len() == 1 { word.trim_end_matches('s') } else { &word },
-            in_percent(share)
-        );
+        let word = match name {
+            "Improvements" => "improvement",
+            "Suspects" | "Best guesses" => "suspect",
+            _ => "function",
+        };
+        let many = if hidden.len() == 1 { "" } else { "s" };
+        let together = match share {
+            0.0 => String::new(),
+            share => format!(", {} together", in_percent(share)),
+        };
+        let text = format!("{} more {word}{many}{together}: --limit 0 shows all", hidden.len());
         page.note(&text, out)?;
     }
     Ok(folded)

@@ -136,6 +136,8 @@ pub fn regressed() -> Diff {
         share: 0.02,
         ..suspect(1, Kind::Gone, "(root) tick@loop.js:5 poll@loop.js:44", 44.0, 0.0)
     }];
+    diff.moved = vec![suspect(1, Kind::Moved, "(root) load@io.js:1 read@io.js:30", 5.0, 61.0)];
+    diff.minor = (4, 7.0 * MS);
     diff.runtime = vec![
         RuntimeCost {
             function: FunctionView {

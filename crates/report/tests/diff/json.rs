@@ -324,6 +324,63 @@ fn a_slowdown_as_json() {
               "changes": []
             }
           ],
+          "moved": [
+            {
+              "rank": 1,
+              "function": "read",
+              "component": "io.js",
+              "layer": "application",
+              "line": 30,
+              "kind": "moved",
+              "path": [
+                {
+                  "function": "(root)",
+                  "component": null,
+                  "layer": "application",
+                  "line": null
+                },
+                {
+                  "function": "load",
+                  "component": "io.js",
+                  "layer": "application",
+                  "line": 1
+                },
+                {
+                  "function": "read",
+                  "component": "io.js",
+                  "layer": "application",
+                  "line": 30
+                }
+              ],
+              "contexts": 1,
+              "before": 5000000,
+              "after": 61000000,
+              "delta": 56000000,
+              "interval": [
+                53760000,
+                58240000
+              ],
+              "p_value": 0.008,
+              "share": 0.0,
+              "runs": {
+                "before": [
+                  4900000,
+                  5000000,
+                  5150000
+                ],
+                "after": [
+                  59780000,
+                  61000000,
+                  62830000
+                ]
+              },
+              "changes": []
+            }
+          ],
+          "minor": {
+            "functions": 4,
+            "delta": 7000000
+          },
           "runtime": [
             {
               "function": "(garbage collector)",

@@ -54,6 +54,15 @@ fn a_slowdown_at_80_columns() {
                gone, 44.0 ms → 0 s (−45.8 ms to −42.2 ms), p = 0.008  │       ⣠│⡆       │
                (root) › tick › poll
 
+            Moved, which is no slowdown
+            #  share    change  function
+            1         +56.0 ms  read  io.js:30
+               moved, 5.00 ms → 61.0 ms (+53.8 ms to +58.2 ms), p = 0.008
+               │⡆       │       ⣠│
+               (root) › load › read
+
+            4 more functions changed by too little to matter, +7.00 ms together.
+
             Runtime, which is never blamed
               +21.0 ms  210 ms → 231 ms  (garbage collector)
               −20.0 ms  900 ms → 880 ms  (idle)
@@ -96,6 +105,14 @@ fn a_slowdown_at_200_columns() {
             1  2.0 %  −44.0 ms  │       ⣠│⡆       │  poll  loop.js:44
                                                      gone, 44.0 ms → 0 s (−45.8 ms to −42.2 ms), p = 0.008
                                                      (root) › tick › poll
+
+            Moved, which is no slowdown
+            #  share    change   before   after      function
+            1         +56.0 ms  │⡆       │       ⣠│  read  io.js:30
+                                                     moved, 5.00 ms → 61.0 ms (+53.8 ms to +58.2 ms), p = 0.008
+                                                     (root) › load › read
+
+            4 more functions changed by too little to matter, +7.00 ms together.
 
             Runtime, which is never blamed
               +21.0 ms  210 ms → 231 ms  (garbage collector)
@@ -142,6 +159,15 @@ fn a_slowdown_in_ascii() {
         1  2.0 %  -44.0 ms  poll  loop.js:44
            gone, 44.0 ms -> 0 s (-45.8 ms to -42.2 ms), p = 0.008  |       3|3       |
            (root) > tick > poll
+
+        Moved, which is no slowdown
+        #  share    change  function
+        1         +56.0 ms  read  io.js:30
+           moved, 5.00 ms -> 61.0 ms (+53.8 ms to +58.2 ms), p = 0.008
+           |3       |       3|
+           (root) > load > read
+
+        4 more functions changed by too little to matter, +7.00 ms together.
 
         Runtime, which is never blamed
           +21.0 ms  210 ms -> 231 ms  (garbage collector)
@@ -204,7 +230,7 @@ fn too_few_runs() {
               change    +200 ms (+70.0 ms to +330 ms), p = 0.21
               metric    wall; less than 40.0 ms does not count
 
-            Suspects
+            Best guesses
             #  share   change  function
             1   80 %  +160 ms  render  render.c:20
                slower, 900 ms → 1.06 s (+154 ms to +166 ms), p = 0.30  │⣀⢀      │     ⢀⢀⢀│
@@ -292,11 +318,13 @@ fn what_is_folded_is_said() {
         #  share   change  function
         1   50 %  +900 ms  alloc::collections::btree::map::BTreeMap<K,V>::insert_1
            slower, 10.0 ms → 910 ms (+864 ms to +936 ms), p = 0.008  │⡆       │       ⣠│
-           level_1 › level_2 › ⋮ 24 calls › level_27 › level_28 › level_29 › level_30
+           level_1 › level_2 › level_3 › level_4 › level_5 › ⋮ 17 calls › level_23
+           › level_24 › level_25 › level_26 › level_27 › level_28 › level_29 › level_30
            › alloc::collections::…::map::BTreeMap<K,V>::insert_1
         2   25 %  +450 ms  alloc::collections::btree::map::BTreeMap<K,V>::insert_2
            slower, 10.0 ms → 460 ms (+432 ms to +468 ms), p = 0.008  │⡆       │       ⣠│
-           level_1 › level_2 › ⋮ 24 calls › level_27 › level_28 › level_29 › level_30
+           level_1 › level_2 › level_3 › level_4 › level_5 › ⋮ 17 calls › level_23
+           › level_24 › level_25 › level_26 › level_27 › level_28 › level_29 › level_30
            › alloc::collections::…::map::BTreeMap<K,V>::insert_2
         12 more suspects, 88 % together: --limit 0 shows all
 
@@ -333,4 +361,15 @@ fn colours_are_the_only_difference_they_make() {
         assert_ne!(plain, coloured, "{name}");
         assert_eq!(anstream::adapter::strip_str(&coloured).to_string(), plain, "{name}");
     }
+}
+
+#[test]
+fn the_example_in_the_documents_is_what_is_printed() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/diff.md");
+    let document = std::fs::read_to_string(path).unwrap().replace("\r\n", "\n");
+    let (_, rest) = document.split_once("```text\n").unwrap();
+    let (example, _) = rest.split_once("```").unwrap();
+    let look = Look { width: 80, unicode: true, colour: false };
+    let printed = drawn(&answers::regressed(), look, 10);
+    assert!(printed.starts_with(example), "{printed}");
 }
