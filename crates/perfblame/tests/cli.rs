@@ -679,8 +679,8 @@ fn the_hot_path_is_code_even_on_a_page_that_waits() {
          share    total     self  call path
          10.0%  10.0 ms           start  app.js:1
          10.0%  10.0 ms  10.0 ms  draw  app.js:1
-                                 3 call paths below 10.0% of the whole each are left out
-    "#]].assert_eq(told);
+    "#]]
+    .assert_eq(told);
     let json: Value =
         serde_json::from_str(&folder.ok(&["show", "page.cpuprofile", "--format", "json"])).unwrap();
     let names = |list: &str| -> Vec<String> {

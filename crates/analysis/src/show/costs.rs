@@ -89,13 +89,18 @@ impl<'a> Costs<'a> {
         let folded = fold_recursion(self.profile);
         let own = self.metric.map_or_else(Vec::new, |metric| folded.self_values(metric));
         let active = of_code(&folded, &own);
-        let hot = hot_path(&folded.tree, &folded.tree.inclusive(&active), HOT_SHARE);
+        let inclusive = folded.tree.inclusive(&active);
+        let hot = hot_path(&folded.tree, &inclusive, HOT_SHARE);
         let recursive = |id: FunctionId| calls_itself.get(id.index()) == Some(&true);
         // A page that idles most of the time still did something in the rest.
         let busy = active.iter().fold(0i64, |sum, value| sum.saturating_add(*value));
         let min_share = limits.min_share * share(busy, self.whole).clamp(0.0, 1.0);
         let limits = TreeLimits { min_share, ..limits };
-        TreeView::of(&folded, &active, self.whole, &hot, recursive, limits)
+        let mut view = TreeView::of(&folded, &active, self.whole, &hot, recursive, limits);
+        // What stands for no code is told apart, and is not among the small ones.
+        let told = own.iter().zip(&inclusive).filter(|(own, code)| **own != 0 && **code == 0);
+        view.hidden = view.hidden.saturating_sub(told.count());
+        view
     }
 
     pub(super) fn function(&self, id: FunctionId) -> FunctionView {
