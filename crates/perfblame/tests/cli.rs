@@ -720,8 +720,8 @@ fn an_interrupt_during_the_writing_leaves_nothing_behind() {
     let folder = Folder::new();
     // Few contexts and many lines make little to read and much to write: a stack of a thousand for each of them.
     let deep = "frame;".repeat(1000);
-    let lines: String = (0..4000).map(|row| format!("[t tid={row}];{deep}leaf{row} 1\n")).collect();
-    folder.file("in.folded", lines);
+    let lines: Vec<_> = (0..4000).map(|row| format!("[t tid={row}];{deep}leaf{row} 1")).collect();
+    folder.file("in.folded", lines.join("\n"));
     folder.file("out.speedscope.json", "what was there before");
     let arguments = ["convert", "-q", "in.folded", "out.speedscope.json"];
     let mut child = folder.perfblame(&arguments).stderr(Stdio::piped()).spawn().unwrap();

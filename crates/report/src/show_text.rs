@@ -257,17 +257,18 @@ fn runtime(summary: &Summary, metric: &MetricTotal) -> Option<String> {
         return None;
     }
     let is = if is_plural(metric) { "are" } else { "is" };
-    let mut parts: Vec<String> = rows
-        .map(|row| {
-            let name = match row.function.name.as_str() {
-                "(idle)" => "idle".to_owned(),
-                "(garbage collector)" => "garbage collection".to_owned(),
-                name => clean(name).into_owned(),
+    let whole = format!(" of the {}", noun(metric));
+    let mut parts: Vec<String> = (rows.enumerate())
+        .map(|(row, cost)| {
+            let name = match cost.function.name.as_str() {
+                "(idle)" => "idle".into(),
+                "(garbage collector)" => "garbage collection".into(),
+                name => clean(name),
             };
-            format!("{} {is} {name}", percent(row.self_share))
+            let of = if row == 0 { whole.as_str() } else { "" };
+            format!("{}{of} {is} {name}", percent(cost.self_share))
         })
         .collect();
-    parts[0] = parts[0].replacen(" ", &format!(" of the {} ", noun(metric)), 1);
     let last = parts.pop()?;
     Some(if parts.is_empty() {
         format!("{last}.")
