@@ -300,13 +300,16 @@ pub struct Summary {
     pub tasks: Vec<TaskCost>,
     /// Own cost per layer, largest first.
     pub layers: Vec<LayerCost>,
-    /// The hot path, outermost first; idle time does not count.
+    /// The hot path, outermost first; what stands for no code (idle, program, garbage collector) does not count where
+    /// there is code.
     pub hot: Vec<crate::TreeRow>,
-    /// The heaviest contexts; in the overview without idle time, and recursion folded.
+    /// The heaviest contexts; in the overview without what stands for no code, and recursion folded.
     pub tree: TreeView,
     /// The most costly functions.
     pub top: Vec<FunctionCost>,
-    /// The function with the largest own cost that is not idle.
+    /// Frames that stand for no code (idle, program, garbage collector) by own cost, largest first.
+    pub runtime: Vec<FunctionCost>,
+    /// The function with the largest own cost, of those that stand for code when there are any.
     pub busiest: Option<FunctionCost>,
     /// The same among the application's own functions.
     pub busiest_own: Option<FunctionCost>,
@@ -355,8 +358,9 @@ pub fn show(selection: &Selection, query: &ShowQuery) -> Result<Summary, ShowErr
             Detail::Whole => costs.tree(query.tree),
         },
         top: costs.top(query.sort, query.functions),
-        busiest: costs.busiest(|layer| layer != Layer::Idle),
-        busiest_own: costs.busiest(|layer| layer == Layer::Application),
+        runtime: costs.runtime(),
+        busiest: costs.busiest(),
+        busiest_own: costs.busiest_own(),
         through: costs.through(),
         threads: costs.threads(),
         roles: costs.roles(),

@@ -2,9 +2,9 @@
 
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use perfblame_readers::Tally;
 
 /// What is done sooner needs no bar.
@@ -28,10 +28,8 @@ impl Progress {
         let (done, wait) = channel::<()>();
         let tally = tally.clone();
         let thread = std::thread::spawn(move || {
-            if wait.recv_timeout(PATIENCE) != Err(RecvTimeoutError::Timeout) {
-                return;
-            }
-            let bar = total.map_or_else(ProgressBar::new_spinner, ProgressBar::new);
+            // It counts from the start, unseen, so that its speed is right when it is seen.
+            let bar = ProgressBar::with_draw_target(total, ProgressDrawTarget::hidden());
             let template = if total.is_some() {
                 "reading {wide_bar} {bytes} of {total_bytes}, {bytes_per_sec}, {eta} left"
             } else {
@@ -40,9 +38,13 @@ impl Progress {
             if let Ok(style) = ProgressStyle::with_template(template) {
                 bar.set_style(style);
             }
+            let started = Instant::now();
             loop {
                 let read = total.map_or(tally.bytes(), |total| tally.bytes().min(total));
                 bar.set_position(read);
+                if bar.is_hidden() && started.elapsed() >= PATIENCE {
+                    bar.set_draw_target(ProgressDrawTarget::stderr());
+                }
                 if wait.recv_timeout(TICK) != Err(RecvTimeoutError::Timeout) {
                     break;
                 }

@@ -533,7 +533,7 @@ fn keys_come_in_one_order() {
         .filter_map(|line| line.strip_prefix("  \"")?.split_once('"'))
         .map(|(key, _)| key)
         .collect();
-    expect!["schema format runs inputs samples nodes functions metric total metrics layers hot top threads roles warnings"].assert_eq(&keys.join(" "));
+    expect!["schema format runs inputs samples nodes functions metric total metrics layers runtime hot top threads roles warnings"].assert_eq(&keys.join(" "));
 }
 
 #[test]
@@ -632,6 +632,72 @@ fn several_inputs_never_replace_the_last_by_accident() {
     assert_eq!(folder.files(), ["a.folded", "b.folded", "c.folded"]);
 }
 
+/// A page that waits most of the time: 60 samples of idle, 25 of the browser, 10 of a function, 5 of the collector.
+fn waiting_page() -> String {
+    let node = |id: u32, name: &str, url: &str, children: &str| {
+        format!(
+            r#"{{"id":{id},"callFrame":{{"functionName":"{name}","scriptId":"1","url":"{url}","lineNumber":0,"columnNumber":0}},"children":[{children}]}}"#
+        )
+    };
+    let nodes = [
+        node(1, "(root)", "", "2,3,4,5"),
+        node(2, "(idle)", "", ""),
+        node(3, "(program)", "", ""),
+        node(4, "(garbage collector)", "", ""),
+        node(5, "start", "app.js", "6"),
+        node(6, "draw", "app.js", ""),
+    ];
+    let samples: Vec<&str> = [("2", 60), ("3", 25), ("6", 10), ("4", 5)]
+        .iter()
+        .flat_map(|(node, count)| std::iter::repeat_n(*node, *count))
+        .collect();
+    let deltas = ["1000"; 100].join(",");
+    format!(
+        r#"{{"nodes":[{}],"startTime":0,"endTime":101000,"samples":[{}],"timeDeltas":[{deltas}]}}"#,
+        nodes.join(","),
+        samples.join(",")
+    )
+}
+
+#[test]
+fn the_hot_path_is_code_even_on_a_page_that_waits() {
+    let folder = Folder::new();
+    folder.file("page.cpuprofile", waiting_page());
+    let text = folder.ok(&["show", "page.cpuprofile"]);
+    let told = text.split("\nFunctions").next().unwrap();
+    expect![[r#"
+        page.cpuprofile  cpuprofile profile by V8
+          recorded  101 ms
+          holds     100 samples, 5 functions in 5 contexts
+          metrics   wall 100 ms (shown), samples 100
+          layers    idle 60.0%, runtime 35.0%, garbage collection 5.0%
+
+        60.0% of the time is idle, 25.0% is (program) and 5.0% is garbage collection.
+        `draw` takes the most itself: 10.0%, 10.0 ms.
+
+        Hot path
+         share    total     self  call path
+         10.0%  10.0 ms           start  app.js:1
+         10.0%  10.0 ms  10.0 ms  draw  app.js:1
+    "#]]
+    .assert_eq(told);
+    let json: Value =
+        serde_json::from_str(&folder.ok(&["show", "page.cpuprofile", "--format", "json"])).unwrap();
+    let names = |list: &str| -> Vec<String> {
+        let rows = json[list].as_array().unwrap().iter();
+        rows.map(|row| row["function"].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(names("hot"), ["start", "draw"]);
+    assert_eq!(names("runtime"), ["(idle)", "(program)", "(garbage collector)"]);
+    // Where there is nothing else, what there is is shown.
+    folder.file(
+        "idle.cpuprofile",
+        waiting_page().replace("6,6,6,6,6,6,6,6,6,6", "3,3,3,3,3,3,3,3,3,3"),
+    );
+    let text = folder.ok(&["show", "idle.cpuprofile"]);
+    assert!(text.contains("`(program)` takes the most itself: 35.0%"), "{text}");
+}
+
 #[cfg(unix)]
 #[test]
 fn an_interrupt_leaves_nothing_behind() {
@@ -646,6 +712,37 @@ fn an_interrupt_leaves_nothing_behind() {
     assert_eq!(child.wait().unwrap().code(), Some(130));
     drop(input);
     assert!(folder.files().is_empty());
+}
+
+#[cfg(unix)]
+#[test]
+fn an_interrupt_during_the_writing_leaves_nothing_behind() {
+    let folder = Folder::new();
+    // Few contexts and many lines make little to read and much to write: a stack of a thousand for each of them.
+    let deep = "frame;".repeat(1000);
+    let lines: Vec<_> = (0..4000).map(|row| format!("[t tid={row}];{deep}leaf{row} 1")).collect();
+    folder.file("in.folded", lines.join("\n"));
+    folder.file("out.speedscope.json", "what was there before");
+    let arguments = ["convert", "-q", "in.folded", "out.speedscope.json"];
+    let mut child = folder.perfblame(&arguments).stderr(Stdio::piped()).spawn().unwrap();
+    let is_writing = || {
+        let names = folder.files();
+        let unfinished = names.iter().find(|name| name.ends_with(".unfinished"));
+        unfinished.is_some_and(|name| {
+            // It may be gone by now.
+            folder.path().join(name).metadata().is_ok_and(|file| file.len() > 0)
+        })
+    };
+    while !is_writing() {
+        assert_eq!(child.try_wait().unwrap(), None, "it ended before it was seen writing");
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
+    let id = child.id().to_string();
+    assert!(std::process::Command::new("kill").args(["-INT", &id]).status().unwrap().success());
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert_eq!(folder.files(), ["in.folded", "out.speedscope.json"]);
+    let kept = std::fs::read_to_string(folder.path().join("out.speedscope.json")).unwrap();
+    assert_eq!(kept, "what was there before");
 }
 
 #[test]

@@ -4,8 +4,8 @@
 //! their `children` (today) or their `parent` (inside traces), or nested under `head` (before 2017), more than a
 //! thousand levels deep at times. Times are microseconds: `timeDeltas` from `startTime` on, or `timestamps`.
 //!
-//! What a sample stands for: the time until the next one, see [`SampledTree`]. `positionTicks`, ticks per line without
-//! times, are left out.
+//! What a sample stands for: the time until the next one, see [`SampledTree`]. `positionTicks` are left out: they count
+//! the samples of a node per line and do not say which samples, so that its time could only be shared out by guess.
 
 mod call_frame;
 mod sampled_tree;

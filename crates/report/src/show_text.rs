@@ -78,7 +78,10 @@ fn write_section(
     match section {
         Section::Verdict => {
             writeln!(out)?;
-            for line in wrapped(&verdict(summary, metric), look.width.min(100)) {
+            let sentences = [runtime(summary, metric), Some(verdict(summary, metric))];
+            for line in
+                sentences.iter().flatten().flat_map(|text| wrapped(text, look.width.min(100)))
+            {
                 writeln!(out, "{}", look.bold(&line))?;
             }
             Ok(())
@@ -246,21 +249,42 @@ fn header(summary: &Summary, look: Look, out: &mut dyn Write) -> io::Result<()> 
     Ok(())
 }
 
+/// What no code took, in a sentence of its own; none where that is little.
+fn runtime(summary: &Summary, metric: &MetricTotal) -> Option<String> {
+    let rows = summary.runtime.iter().filter(|row| row.self_share >= 0.01);
+    let total: f64 = rows.clone().map(|row| row.self_share).sum();
+    if total < 0.05 {
+        return None;
+    }
+    let is = if is_plural(metric) { "are" } else { "is" };
+    let whole = format!(" of the {}", noun(metric));
+    let mut parts: Vec<String> = (rows.enumerate())
+        .map(|(row, cost)| {
+            let name = match cost.function.name.as_str() {
+                "(idle)" => "idle".into(),
+                "(garbage collector)" => "garbage collection".into(),
+                name => clean(name),
+            };
+            let of = if row == 0 { whole.as_str() } else { "" };
+            format!("{}{of} {is} {name}", percent(cost.self_share))
+        })
+        .collect();
+    let last = parts.pop()?;
+    Some(if parts.is_empty() {
+        format!("{last}.")
+    } else {
+        format!("{} and {last}.", parts.join(", "))
+    })
+}
+
 /// Where the time goes, in a few sentences.
 fn verdict(summary: &Summary, metric: &MetricTotal) -> String {
     let what = noun(metric);
     if summary.whole == 0 {
         return format!("There is nothing to show: the sum of all {what} is 0.");
     }
-    let (is, passes) = if is_plural(metric) { ("are", "pass") } else { ("is", "passes") };
+    let passes = if is_plural(metric) { "pass" } else { "passes" };
     let mut sentences = Vec::new();
-    let layer = |wanted| summary.layers.iter().find(|layer| layer.layer == wanted);
-    if let Some(idle) = layer(Layer::Idle).filter(|idle| idle.share >= 0.05) {
-        sentences.push(format!("{} of the {what} {is} idle.", percent(idle.share)));
-    }
-    if let Some(gc) = layer(Layer::GarbageCollection).filter(|gc| gc.share >= 0.1) {
-        sentences.push(format!("{} {is} garbage collection.", percent(gc.share)));
-    }
     let Some(busiest) = &summary.busiest else {
         sentences.push("Nothing else was seen.".to_owned());
         return sentences.join(" ");

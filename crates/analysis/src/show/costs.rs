@@ -2,9 +2,9 @@
 
 use hashbrown::HashMap;
 use perfblame_cct::{
-    FunctionId, Layer, MetricId, NodeId, Profile, RoleTotal, ThreadId, Total, callees, callers,
-    callers_tree, fold_recursion, function_totals, hot_path, layer_totals, role, role_totals,
-    rooted_at, thread_totals,
+    Function, FunctionId, Layer, MetricId, NodeId, Profile, RoleTotal, Symbols, ThreadId, Total,
+    callees, callers, callers_tree, fold_recursion, function_totals, hot_path, layer_totals, role,
+    role_totals, rooted_at, thread_totals,
 };
 
 use super::{
@@ -19,15 +19,37 @@ use crate::tree_view::{TreeLimits, TreeRow, TreeView, share};
 /// single way down explains it.
 const HOT_SHARE: f64 = 1.0 / 3.0;
 
-/// Own values with those of idle functions left out.
-fn without_idle(profile: &Profile, own: &[i64]) -> Vec<i64> {
-    let mut active = own.to_vec();
-    for node in profile.tree.nodes() {
-        if profile.symbols.function(profile.function_of(node)).layer == Layer::Idle {
-            active[node.index()] = 0;
+/// True for a frame that stands for no code of anybody's: idle, `(program)`, `(garbage collector)` and the like.
+fn stands_for_no_code(symbols: &Symbols, function: &Function) -> bool {
+    match function.layer {
+        Layer::Idle => true,
+        Layer::Runtime | Layer::GarbageCollection => {
+            let name = symbols.text(function.name);
+            name.starts_with('(') && name.ends_with(')')
         }
+        _ => false,
     }
-    active
+}
+
+/// Own values with those of frames that stand for no code left out; where there is nothing else, only idle ones are.
+fn of_code(profile: &Profile, own: &[i64]) -> Vec<i64> {
+    let without = |left_out: &dyn Fn(&Function) -> bool| {
+        let functions = profile.symbols.functions();
+        let left_out: Vec<bool> = functions.map(|(_, function)| left_out(function)).collect();
+        let mut active = own.to_vec();
+        // A profile without a metric has no values.
+        for (node, value) in profile.tree.nodes().zip(&mut active) {
+            if left_out[profile.function_of(node).index()] {
+                *value = 0;
+            }
+        }
+        active
+    };
+    let active = without(&|function| stands_for_no_code(&profile.symbols, function));
+    if active.iter().any(|value| *value != 0) {
+        return active;
+    }
+    without(&|function| function.layer == Layer::Idle)
 }
 
 /// One metric of a profile, worked out once.
@@ -48,7 +70,7 @@ impl<'a> Costs<'a> {
         };
         let whole = own.iter().fold(0i64, |sum, value| sum.saturating_add(*value));
         let totals = function_totals(profile, &own);
-        let active = without_idle(profile, &own);
+        let active = of_code(profile, &own);
         let hot = hot_path(&profile.tree, &profile.tree.inclusive(&active), HOT_SHARE);
         Self { profile, metric, own, totals, whole, hot }
     }
@@ -66,14 +88,19 @@ impl<'a> Costs<'a> {
         }
         let folded = fold_recursion(self.profile);
         let own = self.metric.map_or_else(Vec::new, |metric| folded.self_values(metric));
-        let active = without_idle(&folded, &own);
-        let hot = hot_path(&folded.tree, &folded.tree.inclusive(&active), HOT_SHARE);
+        let active = of_code(&folded, &own);
+        let inclusive = folded.tree.inclusive(&active);
+        let hot = hot_path(&folded.tree, &inclusive, HOT_SHARE);
         let recursive = |id: FunctionId| calls_itself.get(id.index()) == Some(&true);
         // A page that idles most of the time still did something in the rest.
         let busy = active.iter().fold(0i64, |sum, value| sum.saturating_add(*value));
         let min_share = limits.min_share * share(busy, self.whole).clamp(0.0, 1.0);
         let limits = TreeLimits { min_share, ..limits };
-        TreeView::of(&folded, &active, self.whole, &hot, recursive, limits)
+        let mut view = TreeView::of(&folded, &active, self.whole, &hot, recursive, limits);
+        // What stands for no code is told apart, and is not among the small ones.
+        let told = own.iter().zip(&inclusive).filter(|(own, code)| **own != 0 && **code == 0);
+        view.hidden = view.hidden.saturating_sub(told.count());
+        view
     }
 
     pub(super) fn function(&self, id: FunctionId) -> FunctionView {
@@ -168,12 +195,36 @@ impl<'a> Costs<'a> {
         rows.into_iter().map(|(id, _)| self.cost(id)).collect()
     }
 
-    pub(super) fn busiest(&self, counts: impl Fn(Layer) -> bool) -> Option<FunctionCost> {
+    /// The function with the largest own cost; frames that stand for no code come last, idle ones not at all.
+    pub(super) fn busiest(&self) -> Option<FunctionCost> {
         let symbols = &self.profile.symbols;
-        let active = symbols.functions().filter(|(_, row)| counts(row.layer));
+        self.largest(|row| !stands_for_no_code(symbols, row))
+            .or_else(|| self.largest(|row| row.layer != Layer::Idle))
+    }
+
+    /// The same among the application's own functions.
+    pub(super) fn busiest_own(&self) -> Option<FunctionCost> {
+        self.largest(|row| row.layer == Layer::Application)
+    }
+
+    fn largest(&self, counts: impl Fn(&Function) -> bool) -> Option<FunctionCost> {
+        let active = self.profile.symbols.functions().filter(|(_, row)| counts(row));
         let own = |id: FunctionId| self.totals[id.index()].self_value;
         let (id, _) = active.max_by_key(|(id, _)| (own(*id), std::cmp::Reverse(*id)))?;
         (own(id) > 0).then(|| self.cost(id))
+    }
+
+    /// What frames that stand for no code cost, the largest first.
+    pub(super) fn runtime(&self) -> Vec<FunctionCost> {
+        let symbols = &self.profile.symbols;
+        let mut rows: Vec<FunctionId> = (symbols.functions())
+            .filter(|(id, row)| {
+                self.totals[id.index()].self_value > 0 && stands_for_no_code(symbols, row)
+            })
+            .map(|(id, _)| id)
+            .collect();
+        rows.sort_by_key(|id| (std::cmp::Reverse(self.totals[id.index()].self_value), *id));
+        rows.into_iter().map(|id| self.cost(id)).collect()
     }
 
     pub(super) fn through(&self) -> Option<FunctionCost> {

@@ -2,7 +2,11 @@
 
 use hashbrown::HashMap;
 
+use super::version6;
 use crate::error::{ReadError, ReadErrorKind};
+
+/// What is before the first block from version 6 on: reserved bytes, then the version, then a lesser version.
+const START_6: &[u8] = b"Nettrace\0\0\0\0";
 
 /// What is before the first object.
 const START: &[u8] = b"Nettrace\x14\0\0\0!FastSerialization.1";
@@ -28,6 +32,30 @@ pub struct Trace {
 }
 
 impl Trace {
+    /// Reads what every version starts with: time, ticks, their frequency, the size of addresses.
+    fn read(about: &[u8], at: usize) -> Result<Self, ReadError> {
+        let number = |at: usize| u64_at(about, at).unwrap_or(0);
+        let pointer = u32_at(about, 32).unwrap_or(0);
+        if pointer != 4 && pointer != 8 {
+            let message = format!("addresses of {pointer} bytes");
+            return Err(ReadError::malformed(at as u64 + 32, message));
+        }
+        Ok(Self {
+            start: number(16),
+            frequency: number(24),
+            pointer: pointer as usize,
+            pid: 0,
+            processors: 0,
+            started: started(about),
+        })
+    }
+
+    /// A span of ticks as nanoseconds.
+    pub fn span(&self, ticks: u64) -> i64 {
+        let nanoseconds = u128::from(ticks) * 1_000_000_000 / u128::from(self.frequency.max(1));
+        i64::try_from(nanoseconds).unwrap_or(i64::MAX)
+    }
+
     /// Ticks as nanoseconds since the start.
     pub fn nanoseconds(&self, ticks: u64) -> i64 {
         let since = i128::from(ticks) - i128::from(self.start);
@@ -41,6 +69,10 @@ impl Trace {
 pub enum Kind {
     /// A thread was sampled.
     Sample,
+    /// An event of `Universal.Events`, which has a value and a stack.
+    Valued,
+    /// An event of `Universal.System`, which tells of processes and their code.
+    System,
     /// Some 100 KB were allocated since the last of these.
     Allocation,
     /// A method's code and names.
@@ -53,6 +85,8 @@ pub struct Blocks<'a> {
     pub at: usize,
     /// The walk ended before the mark that ends a trace.
     pub is_cut: bool,
+    /// Blocks are those of version 6.
+    is_6: bool,
 }
 
 /// One block.
@@ -60,17 +94,28 @@ pub enum Block<'a> {
     Stacks(Stacks<'a>),
     Metadata(Events<'a>),
     Events(Events<'a>),
+    /// Descriptions of events, of version 6.
+    Descriptions(&'a [u8]),
+    /// Threads, of version 6.
+    Threads(&'a [u8]),
 }
 
 impl<'a> Blocks<'a> {
     /// Reads the start of a trace.
     pub fn open(bytes: &'a [u8]) -> Result<(Trace, Self), ReadError> {
+        let version = u32_at(bytes, START_6.len()).filter(|_| bytes.starts_with(START_6));
+        if version == Some(6) {
+            return Self::open_6(bytes);
+        }
         if !bytes.starts_with(START) {
-            let message = "this version of .NET's trace format is not known; versions 4 and 5 are";
+            let version = version.map_or(String::new(), |version| format!(" ({version})"));
+            let message = format!(
+                "this version{version} of .NET's trace format is not known; versions 4 to 6 are"
+            );
             let help = "`dotnet-trace collect` of .NET 9 and before writes version 4";
             return Err(ReadError::unsupported(message).at(8).help(help));
         }
-        let mut blocks = Self { bytes, at: START.len(), is_cut: false };
+        let mut blocks = Self { bytes, at: START.len(), is_cut: false, is_6: false };
         let truncated = || {
             ReadError::new(ReadErrorKind::Truncated {
                 wanted: 64,
@@ -86,27 +131,59 @@ impl<'a> Blocks<'a> {
             ));
         }
         let about = bytes.get(blocks.at..blocks.at + 48).ok_or_else(truncated)?;
-        let number = |at: usize| u64_at(about, at).unwrap_or(0);
-        let pointer = u32_at(about, 32).unwrap_or(0);
-        if pointer != 4 && pointer != 8 {
-            return Err(ReadError::malformed(
-                blocks.at as u64 + 32,
-                format!("addresses of {pointer} bytes"),
-            ));
-        }
         let trace = Trace {
-            start: number(16),
-            frequency: number(24),
-            pointer: pointer as usize,
             pid: u64::from(u32_at(about, 36).unwrap_or(0)),
             processors: u32_at(about, 40).unwrap_or(0),
-            started: started(about),
+            ..Trace::read(about, blocks.at)?
         };
         blocks.at += 48;
         if bytes.get(blocks.at) == Some(&END_OBJECT) {
             blocks.at += 1;
         }
         Ok((trace, blocks))
+    }
+
+    fn open_6(bytes: &'a [u8]) -> Result<(Trace, Self), ReadError> {
+        let at = START_6.len() + 8;
+        let Some((version6::TRACE, about)) = version6::block(bytes, at) else {
+            let message = "the trace does not start with its own description";
+            return Err(ReadError::malformed(at as u64, message));
+        };
+        let mut trace = Trace::read(about, at + 4)?;
+        // Behind the fixed part: how many, then keys and values.
+        let mut rest = version6::Reader(about.get(40..).unwrap_or_default());
+        for _ in 0..u32_at(about, 36).unwrap_or(0) {
+            let (Some(key), Some(value)) = (rest.text(), rest.text()) else { break };
+            match key.as_str() {
+                "ProcessId" => trace.pid = value.parse().unwrap_or(0),
+                "HardwareThreadCount" => trace.processors = value.parse().unwrap_or(0),
+                _ => {}
+            }
+        }
+        Ok((trace, Self { bytes, at: at + 4 + about.len(), is_cut: false, is_6: true }))
+    }
+
+    fn next_6(&mut self) -> Option<Block<'a>> {
+        loop {
+            let Some((kind, body)) = version6::block(self.bytes, self.at) else {
+                self.is_cut = true;
+                return None;
+            };
+            if kind == version6::END {
+                return None;
+            }
+            self.at += 4 + body.len();
+            match kind {
+                version6::STACKS => return Some(Block::Stacks(Stacks::new(body))),
+                version6::EVENTS => {
+                    return Some(Block::Events(Events { is_6: true, ..Events::new(body) }));
+                }
+                version6::METADATA => return Some(Block::Descriptions(body)),
+                version6::THREADS => return Some(Block::Threads(body)),
+                // Numbers that a sequence point frees are given anew before they are used again.
+                _ => {}
+            }
+        }
     }
 
     /// The type of the object that starts here; the walk goes on behind its header.
@@ -140,6 +217,9 @@ impl<'a> Iterator for Blocks<'a> {
     type Item = Block<'a>;
 
     fn next(&mut self) -> Option<Self::Item> {
+        if self.is_6 {
+            return self.next_6();
+        }
         loop {
             if self.bytes.get(self.at) == Some(&NULL) {
                 return None;
@@ -198,9 +278,11 @@ pub struct Event<'a> {
 }
 
 /// The events of a block. Each says only what differs from the one before.
+#[derive(Clone)]
 pub struct Events<'a> {
     rest: &'a [u8],
     is_compressed: bool,
+    is_6: bool,
     last: Event<'a>,
     length: usize,
 }
@@ -215,6 +297,7 @@ impl<'a> Events<'a> {
         Self {
             rest: body.get(header..).unwrap_or(&[]),
             is_compressed,
+            is_6: false,
             last: Event::default(),
             length: 0,
         }
@@ -239,8 +322,12 @@ impl<'a> Events<'a> {
             self.last.stack = self.varint()? as u32;
         }
         self.last.time = self.last.time.wrapping_add(self.varint()?);
+        // Activities, or from version 6 on the number of a list of labels.
+        if self.is_6 && has(16) {
+            self.varint()?;
+        }
         for bit in [16, 32] {
-            if has(bit) {
+            if has(bit) && !self.is_6 {
                 self.take(16)?;
             }
         }
@@ -252,9 +339,11 @@ impl<'a> Events<'a> {
     }
 
     /// Size, description, order, thread, its recorder, processor, stack, time, two activities, length, payload.
+    /// From version 6 on, the number of a list of labels stands in the place of the activities.
     fn plain(&mut self) -> Option<Event<'a>> {
-        let header = self.take(80)?;
-        let length = u32_at(header, 76)? as usize;
+        let size = if self.is_6 { 52 } else { 80 };
+        let header = self.take(size)?;
+        let length = u32_at(header, size - 4)? as usize;
         let event = Event {
             metadata: u32_at(header, 4)? & 0x7fff_ffff,
             thread: u64_at(header, 12)?,
@@ -262,8 +351,10 @@ impl<'a> Events<'a> {
             time: u64_at(header, 36)?,
             payload: self.take(length)?,
         };
-        // Events are filled up to multiples of four bytes.
-        self.take((4 - length % 4) % 4)?;
+        // Events were filled up to multiples of four bytes.
+        if !self.is_6 {
+            self.take((4 - length % 4) % 4)?;
+        }
         Some(event)
     }
 
@@ -303,14 +394,20 @@ pub fn take_metadata(kinds: &mut HashMap<u32, Kind>, payload: &[u8]) {
         Some((id, provider, u32_at(payload, at)?))
     };
     let Some((id, provider, event)) = parts() else { return };
-    let kind = match (provider.as_str(), event) {
+    kinds.extend(kind_of(&provider, event).map(|kind| (id, kind)));
+}
+
+/// What the event of a provider is; none for those that do not matter.
+pub fn kind_of(provider: &str, event: u32) -> Option<Kind> {
+    Some(match (provider, event) {
         ("Microsoft-DotNETCore-SampleProfiler", 0) => Kind::Sample,
         ("Microsoft-Windows-DotNETRuntime", 10) => Kind::Allocation,
         ("Microsoft-Windows-DotNETRuntime", 143) => Kind::Method,
         ("Microsoft-Windows-DotNETRuntimeRundown", 143 | 144) => Kind::Method,
-        _ => return,
-    };
-    kinds.insert(id, kind);
+        ("Universal.Events", _) => Kind::Valued,
+        ("Universal.System", _) => Kind::System,
+        _ => return None,
+    })
 }
 
 /// A text of 16-bit units that ends in 0, and where what follows it starts.
