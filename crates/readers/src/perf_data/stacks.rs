@@ -195,25 +195,36 @@ impl Core {
             return Ending::Cut;
         };
         let Some(ip) = machine.instruction_pointer(registers) else { return Ending::Cut };
-        let Self { modules, seen, outbox, processes, tables, stack, order, .. } = self;
+        let Self { modules, seen, outbox, processes, tables, stack, order, recent, .. } = self;
         let process = processes.entry(sample.pid).or_insert_with(|| Process::new(sample.pid));
         let tables = tables.get_or_insert_with(|| UnwindTables::new(machine));
         let end = process.end_of_code();
         let mut walk = Walk::start(machine, registers, sample.stack, *order, end);
         let mut address = Address::executing(ip);
         for depth in 0..DEEPEST {
-            let place = modules.place(outbox, process, address);
-            // Without unwind tables the walk goes by frame pointers, which may be anything.
-            if depth > 0 && place.is_none() {
-                return Ending::Cut;
-            }
-            stack.push(seen.of_place(outbox, modules, process, place, address, time));
-            let at = place.and_then(|place| key(place.module, place.address.exact));
-            if let Some(place) = place {
-                tables.add(place.module, || modules.binary(outbox, place.module).cloned());
-            }
+            let at = if let Some((slot, at)) = recent.get(process.pid, address) {
+                stack.push(slot);
+                at
+            } else {
+                let place = modules.place(outbox, process, address);
+                // Without unwind tables the walk goes by frame pointers, which may be anything.
+                if depth > 0 && place.is_none() {
+                    return Ending::Cut;
+                }
+                let slot = seen.of_place(outbox, modules, process, place, address, time);
+                stack.push(slot);
+                let at = place.and_then(|place| key(place.module, place.address.exact));
+                if let Some(place) = place {
+                    let binary = modules.binary(outbox, place.module).cloned();
+                    if let (Some(at), Some(_)) = (at, &binary) {
+                        recent.remember(process.pid, address, slot, at);
+                    }
+                    tables.add(place.module, || binary);
+                }
+                at.unwrap_or(address.exact)
+            };
             let Some(walk) = &mut walk else { return Ending::Cut };
-            match walk.step(tables, at.unwrap_or(address.exact), depth > 0) {
+            match walk.step(tables, at, depth > 0) {
                 Ok(Some(caller)) => address = Address::returning(caller),
                 Ok(None) => return Ending::Root,
                 Err(ending) => return ending,
@@ -221,6 +232,66 @@ impl Core {
         }
         Ending::Cut
     }
+}
+
+/// The addresses in binaries that walks came across last: most of a stack is what it was in the sample before, and
+/// finding the mapping, the place in its file and the slot of each frame again would take as long as the walk itself.
+#[derive(Default)]
+pub struct Recent {
+    entries: Vec<Entry>,
+    /// What is remembered holds for one state of the mappings.
+    generation: u32,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Entry {
+    address: u64,
+    /// The number of the address in its file.
+    at: u64,
+    slot: u32,
+    pid: u32,
+    generation: u32,
+}
+
+impl Recent {
+    const BITS: u32 = 12;
+
+    /// Mappings have changed.
+    pub fn forget(&mut self) {
+        self.generation = self.generation.wrapping_add(1);
+        if self.generation == 0 {
+            self.entries.clear();
+        }
+    }
+
+    fn row(address: Address) -> usize {
+        // Fibonacci hashing: neighbouring addresses go to different places.
+        (address.exact.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - Self::BITS)) as usize
+    }
+
+    fn get(&self, pid: u32, address: Address) -> Option<(Slot, u64)> {
+        let entry = self.entries.get(Self::row(address))?;
+        let same = entry.address == tagged(address)
+            && entry.pid == pid
+            && entry.generation == self.generation;
+        same.then_some((Slot(entry.slot), entry.at))
+    }
+
+    fn remember(&mut self, pid: u32, address: Address, slot: Slot, at: u64) {
+        if self.entries.is_empty() {
+            self.entries.resize(1 << Self::BITS, Entry::default());
+            self.generation = self.generation.max(1);
+        }
+        let generation = self.generation;
+        if let Some(entry) = self.entries.get_mut(Self::row(address)) {
+            *entry = Entry { address: tagged(address), at, slot: slot.0, pid, generation };
+        }
+    }
+}
+
+/// An address, told apart by whether it is executed or returned to; no program has code in the upper half.
+fn tagged(address: Address) -> u64 {
+    address.exact | u64::from(address.exact != address.lookup) << 63
 }
 
 /// Places that have been told.
