@@ -186,9 +186,23 @@ mod tests {
     }
 
     #[test]
+    fn a_list_is_read_piece_by_piece() {
+        let lines = (0..20_000u64).map(|n| format!("{:016x} t function_{n}\n", 0x1000 + 16 * n));
+        let list: String = lines.collect();
+        assert!(list.len() > 2 * PIECE);
+        // Pieces end within lines, and the last line has no end.
+        let kernel = KernelSymbols::parse(list.trim_end().as_bytes()).unwrap();
+        for n in 0..20_000 {
+            let name = kernel.find_symbol(0x1000 + 16 * n + 3, None);
+            assert_eq!(name, Some(format!("function_{n}")));
+        }
+    }
+
+    #[test]
     fn hidden_addresses_are_no_symbols() {
         assert!(
-            KernelSymbols::parse(b"0000000000000000 T _text\n0000000000000000 t f\n").is_none()
+            KernelSymbols::parse(&b"0000000000000000 T _text\n0000000000000000 t f\n"[..])
+                .is_none()
         );
     }
 }

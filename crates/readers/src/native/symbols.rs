@@ -80,11 +80,23 @@ pub struct SymbolAt {
 impl SymbolTable {
     /// The functions of `.symtab`, or of `.dynsym` where there is none, and the stubs that call into other objects.
     pub fn of_elf(elf: &Elf) -> Self {
+        Self::with_more(elf, None)
+    }
+
+    /// The same, and the functions of another file that has those this one lacks.
+    pub fn with_more(elf: &Elf, more: Option<&Elf>) -> Self {
         let mut table = Self::default();
         if table.add_section(elf, b".symtab").is_some()
             || table.add_section(elf, b".dynsym").is_some()
         {
             table.add_stubs(elf);
+        }
+        let mut other = Self::default();
+        if more.and_then(|more| other.add_section(more, b".symtab")).is_some() {
+            for (at, row) in other.rows.iter().enumerate() {
+                let name = other.name_at(at).unwrap_or_default();
+                table.push_named(row.start, row.end.saturating_sub(row.start), &name, row.standing);
+            }
         }
         table.finish();
         table

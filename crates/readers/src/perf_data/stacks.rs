@@ -16,6 +16,13 @@ use crate::native::Bytes;
 const BRANCH_CALL_STACK: u64 = 1 << 11;
 const CLOCK_MONOTONIC: i32 = 1;
 
+/// Width of the user's registers, `PERF_SAMPLE_REGS_ABI_*`.
+const ABI_32: u64 = 1;
+const ABI_64: u64 = 2;
+
+/// The instruction pointer among the registers of a 32-bit program.
+const ARM_PC: u32 = 15;
+
 /// Marks between the addresses of a chain, `PERF_CONTEXT_*`.
 mod context {
     pub const FIRST: u64 = -4095i64 as u64;
@@ -183,13 +190,28 @@ impl Core {
             let arm = attr.regs_user >> 32 & 1 == 1;
             Some(if arm { Machine::Aarch64 } else { Machine::X86_64 })
         });
-        let Some(machine) = machine.filter(|_| registers.abi == 2) else {
-            self.outbox.warn(
-                "unsupported-unwind",
-                "stacks of 32-bit processes and of machines other than x86_64 and aarch64 cannot be \
-                 walked; their samples have the innermost frame only",
-            );
-            if let Some(ip) = sample.ip.filter(|_| self.stack.is_empty()) {
+        let Some(machine) = machine.filter(|_| registers.abi == ABI_64) else {
+            let (code, message) = if registers.abi == ABI_32 {
+                (
+                    "unwalked-32-bit",
+                    "copies of the stacks of 32-bit processes cannot be walked; their samples have the \
+                     innermost user frame only, below (truncated); record those processes with frame \
+                     pointers (`perf record --call-graph fp`)",
+                )
+            } else {
+                (
+                    "unwalked-machine",
+                    "copies of stacks can be walked for x86_64 and aarch64 only; samples have the \
+                     innermost user frame only, below (truncated)",
+                )
+            };
+            self.outbox.warn(code, message);
+            // 32-bit programs have the instruction pointer where 64-bit ones have it, except on ARM.
+            let in_registers = machine.and_then(|machine| match (machine, registers.abi) {
+                (Machine::Aarch64, ABI_32) => registers.get(ARM_PC),
+                _ => machine.instruction_pointer(registers),
+            });
+            if let Some(ip) = in_registers.or(sample.ip.filter(|_| self.stack.is_empty())) {
                 self.push_frames(Space::User, sample.pid, Address::executing(ip), time);
             }
             return Ending::Cut;
