@@ -6,6 +6,8 @@
 //!   does not return and ends its function is the one case where this shows, so the rest of the stack must be equal;
 //! - where a walk breaks off, perf ends the stack in `[unknown]`; here the stack is kept below the truncated root;
 //! - stubs without a symbol are `@plt` in perf;
+//! - parts of V8 that are in the binary and in the log of code made at run time have the binary's names here, the log's
+//!   there;
 //! - perf leaves out what compilers appended to C++ names (`.part.0`), we keep it as for C.
 //!
 //! Where perf is not installed or may not record, the tests say so in one line and end.
@@ -137,6 +139,13 @@ fn comparable(name: &str) -> &str {
     let nameless = (name.starts_with('[') && name.contains("+0x")) || name == "@plt";
     if nameless {
         return "[unknown]";
+    }
+    if let Some(handler) = name.strip_prefix("BytecodeHandler:") {
+        return handler;
+    }
+    if let Some(of_v8) = ["Builtins_", "Builtin:"].iter().find_map(|start| name.strip_prefix(start))
+    {
+        return of_v8.strip_suffix("Handler").unwrap_or(of_v8);
     }
     let appended =
         [".part.", ".constprop.", ".isra.", ".cold"].iter().filter_map(|end| name.find(end));
@@ -318,7 +327,7 @@ fn symbols_packed_into_a_stripped_binary() {
     let profile = read_exactly(&whole);
     let mut own: Vec<&str> = (profile.symbols.functions())
         .filter(|(id, _)| profile.symbols.component(*id).is_some_and(|c| c.ends_with("/work")))
-        .map(|(id, _)| profile.symbols.name(id))
+        .map(|(id, _)| comparable(profile.symbols.name(id)))
         .filter(|name| !name.ends_with("@plt") && *name != "_start")
         .collect();
     own.sort_unstable();

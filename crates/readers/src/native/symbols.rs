@@ -330,9 +330,9 @@ impl Buckets {
             *place += 1;
         }
         for range in buckets.first.windows(2) {
-            sorted[range[0] as usize..range[1] as usize].sort_unstable_by_key(|row| {
-                (row.start, Reverse(row.standing), row.added, row.name)
-            });
+            // What is equal stays in the order of the file.
+            sorted[range[0] as usize..range[1] as usize]
+                .sort_by_key(|row| (row.start, Reverse(row.standing)));
         }
         *rows = sorted;
         buckets
