@@ -9,6 +9,7 @@ mod elf;
 mod jit;
 mod kernel;
 mod locate;
+mod mini_debug;
 mod ranges;
 mod symbols;
 

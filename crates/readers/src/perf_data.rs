@@ -34,6 +34,7 @@ use crate::error::ReadError;
 use crate::format::{Format, ReadOptions};
 use crate::input::Input;
 use crate::native::ByteOrder;
+use crate::read_ahead::ReadAhead;
 use header::{Recording, Shape, opening, read_file_header};
 use modules::Origin;
 use naming::Naming;
@@ -67,7 +68,8 @@ pub fn read(input: Input, options: &ReadOptions) -> Result<Profile, ReadError> {
             std::io::copy(&mut stream.by_ref().take(PIPE_HEADER), &mut std::io::sink())?;
             let recording = Recording::default();
             let start = Start { order: opening.order, offset: PIPE_HEADER, recording, origin };
-            read_records(stream, start, options)
+            // A pipe may keep us waiting, a packed file must be unpacked: both on a thread of its own.
+            read_records(ReadAhead::new(stream), start, options)
         }
         Shape::File => {
             let mut file = input.into_seekable()?;
@@ -231,6 +233,38 @@ mod tests {
             assert_eq!(times, [50, 90]);
             assert_eq!(profile.warnings, []);
         }
+    }
+
+    #[test]
+    fn stacks_of_32_bit_processes_keep_their_innermost_frame() {
+        let word = |number: u64| number.to_le_bytes().to_vec();
+        let record = |kind: u32, body: Vec<u8>| {
+            let size = 8 + body.len() as u16;
+            [&kind.to_le_bytes()[..], &2u16.to_le_bytes(), &size.to_le_bytes(), &body].concat()
+        };
+        // Software clock; address, thread, registers and stack; registers 6 to 8.
+        let mut attr = [&1u32.to_le_bytes()[..], &96u32.to_le_bytes()].concat();
+        attr.extend(
+            [0, 1000, 1 | 2 | 1 << 12 | 1 << 13, 0, 0, 0, 0, 0, 0, 0b1_1100_0000, 64]
+                .map(word)
+                .concat(),
+        );
+        let (abi_32, used) = (1, 8);
+        let sample = [0x2000, 7 | 7 << 32, abi_32, 0x10, 0x20, 0x1000, 16, 1, 2, used];
+        let bytes = [
+            b"PERFILE2".to_vec(),
+            word(16),
+            record(stream::kind::HEADER_ATTR, attr),
+            record(stream::kind::SAMPLE, sample.map(word).concat()),
+            record(stream::kind::SAMPLE, sample.map(word).concat()),
+        ];
+        let input = Input::from_bytes(bytes.concat()).unwrap();
+        let profile = read(input, &ReadOptions::default()).unwrap();
+        assert_eq!(profile.samples, 2);
+        let warning = &profile.warnings[0];
+        assert_eq!((warning.code.as_str(), warning.count), ("unwalked-32-bit", 2));
+        let names: Vec<&str> = profile.tree.nodes().map(|node| profile.name_of(node)).collect();
+        assert_eq!(names, ["(truncated)", "[unknown]"]);
     }
 
     #[test]

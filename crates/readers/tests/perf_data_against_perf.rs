@@ -6,6 +6,8 @@
 //!   does not return and ends its function is the one case where this shows, so the rest of the stack must be equal;
 //! - where a walk breaks off, perf ends the stack in `[unknown]`; here the stack is kept below the truncated root;
 //! - stubs without a symbol are `@plt` in perf;
+//! - parts of V8 that are in the binary and in the log of code made at run time have the binary's names here, the log's
+//!   there;
 //! - perf leaves out what compilers appended to C++ names (`.part.0`), we keep it as for C.
 //!
 //! Where perf is not installed or may not record, the tests say so in one line and end.
@@ -137,6 +139,13 @@ fn comparable(name: &str) -> &str {
     let nameless = (name.starts_with('[') && name.contains("+0x")) || name == "@plt";
     if nameless {
         return "[unknown]";
+    }
+    if let Some(handler) = name.strip_prefix("BytecodeHandler:") {
+        return handler;
+    }
+    if let Some(of_v8) = ["Builtins_", "Builtin:"].iter().find_map(|start| name.strip_prefix(start))
+    {
+        return of_v8.strip_suffix("Handler").unwrap_or(of_v8);
     }
     let appended =
         [".part.", ".constprop.", ".isra.", ".cold"].iter().filter_map(|end| name.find(end));
@@ -296,20 +305,83 @@ fn a_binary_that_changed_is_not_used() {
     assert!(of_work.iter().all(|name| name.starts_with("[work+0x")), "{of_work:?}");
 }
 
+/// Distributions leave the functions that dynamic symbols lack in a packed section of stripped binaries. This perf does
+/// not look there, so the program's own functions are what must come out.
 #[test]
-fn code_made_at_run_time() {
-    let folder = folder("jit");
+fn symbols_packed_into_a_stripped_binary() {
+    const PACK: &str = "nm -D work --format=posix --defined-only | cut -d' ' -f1 | sort > dynamic
+        nm work --format=posix --defined-only | grep ' [Tt] ' | cut -d' ' -f1 | sort > all
+        comm -13 dynamic all > keep
+        objcopy -S --keep-symbols=keep work mini && xz -f mini && strip --strip-all work &&
+        objcopy --add-section .gnu_debugdata=mini.xz work";
+    let Some(whole) = record("mini", &["-g"], "1") else { return };
+    let folder = whole.parent().unwrap();
+    let mut perf = Command::new("perf");
+    perf.args(["record", "-q", "-e", "cpu-clock", "-F", "2000", "--call-graph", "dwarf,4096"]);
+    perf.args(["--no-buildid-cache", "-o", "perf.data", "--", "./work", "20"]);
+    let packed = run(Command::new("sh").args(["-ec", PACK]).current_dir(folder));
+    if packed.and_then(|_| run(perf.current_dir(folder))).is_none() {
+        eprintln!("no packed symbols here: binutils and xz are needed");
+        return;
+    }
+    let profile = read_exactly(&whole);
+    let mut own: Vec<&str> = (profile.symbols.functions())
+        .filter(|(id, _)| profile.symbols.component(*id).is_some_and(|c| c.ends_with("/work")))
+        .map(|(id, _)| comparable(profile.symbols.name(id)))
+        .filter(|name| !name.ends_with("@plt") && *name != "_start")
+        .collect();
+    own.sort_unstable();
+    own.dedup();
+    assert_eq!(own, ["compare", "kernel_some", "main", "sort_some", "tree"]);
+}
+
+/// Records a program that is compiled while it runs; none, said in one line, where that cannot be done.
+fn record_node(name: &str, options: &[&str], node_option: &str) -> Option<PathBuf> {
+    let folder = folder(name);
     let script = "function busy(n) { let s = 0; for (let i = 0; i < n; i++) s += i % 7; return s }
         let t = 0; for (let i = 0; i < 3000; i++) t += busy(50000); if (t === 1) console.log(t)";
     std::fs::write(folder.join("busy.js"), script).unwrap();
     let mut perf = Command::new("perf");
-    perf.args(["record", "-q", "-e", "cpu-clock", "-F", "2000", "-g", "-o", "perf.data", "--"]);
-    perf.args(["node", "--perf-basic-prof", "busy.js"]).current_dir(&folder);
+    perf.args(["record", "-q", "-e", "cpu-clock", "-F", "2000", "-g"]).args(options);
+    perf.args(["-o", "perf.data", "--", "node", node_option, "busy.js"]).current_dir(&folder);
     if run(&mut perf).is_none() {
         eprintln!("no comparison with perf here: node and a perf that may record are needed");
-        return;
+        return None;
     }
-    let path = folder.join("perf.data");
+    Some(folder.join("perf.data"))
+}
+
+/// A log of the code is read where the recording is, and the objects that `perf inject` makes of it: both name what
+/// perf names from those objects.
+#[test]
+fn logs_of_code_made_at_run_time() {
+    let Some(path) = record_node("jitdump", &["-k", "mono"], "--perf-prof") else { return };
+    let injected = path.with_file_name("injected.data");
+    let mut inject = Command::new("perf");
+    inject.args(["inject", "-j", "-i"]).arg(&path).arg("-o").arg(&injected);
+    run(inject.current_dir(path.parent().unwrap())).unwrap();
+    let perfs = perfs(&injected, &["--no-inline"]).unwrap();
+    let busy = |folded: &Folded| -> i64 {
+        let inner = |stack: &str| stack.rsplit(';').next().is_some_and(|n| n.contains("busy "));
+        folded.iter().filter(|row| inner(row.0)).map(|row| row.1).sum()
+    };
+    assert!(busy(&perfs) > 50, "{} samples of perf's are in the function", busy(&perfs));
+    for path in [&path, &injected] {
+        let profile = read_exactly(path);
+        let jitted = profile.symbols.functions().filter(|(_, f)| {
+            f.component.is_some_and(|component| profile.symbols.text(component) == "[JIT]")
+        });
+        assert!(jitted.count() > 1);
+        let ours = ours(&profile, Inlines::Hidden);
+        assert_eq!(busy(&ours), busy(&perfs));
+        let share = equal_share(&ours, &perfs);
+        assert!(share >= 0.95, "{share} of the stacks are equal");
+    }
+}
+
+#[test]
+fn code_made_at_run_time() {
+    let Some(path) = record_node("jit", &[], "--perf-basic-prof") else { return };
     let profile = read_exactly(&path);
     let busy = (profile.symbols.functions())
         .find(|(id, _)| profile.symbols.name(*id).contains("busy "))

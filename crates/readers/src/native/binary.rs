@@ -8,6 +8,7 @@ use std::sync::{Arc, OnceLock};
 use super::dwarf::{Dwarf, SourceFrame};
 use super::elf::Elf;
 use super::locate;
+use super::mini_debug::mini_debug_file;
 use super::ranges::FunctionRanges;
 use super::symbols::{SymbolAt, SymbolTable};
 
@@ -104,7 +105,8 @@ impl BinaryNames {
             dwarf = dwarf.or_else(|| Dwarf::of_elf(&debug));
         }
         if symbols.is_empty() {
-            symbols = SymbolTable::of_elf(elf);
+            let mini = if stripped { mini_debug_file(elf) } else { None };
+            symbols = SymbolTable::with_more(elf, mini.as_ref());
         }
         elf.close();
         Self { binary, symbols, dwarf, ranges: OnceCell::new() }

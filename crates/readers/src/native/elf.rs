@@ -1,7 +1,7 @@
 //! ELF files, read piece by piece: a browser's binary has hundreds of megabytes, of which a profile needs a few.
 
 use std::fs::File;
-use std::io::{Read, Seek, SeekFrom};
+use std::io::{self, Read};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -89,9 +89,7 @@ impl Source {
                     }
                     *open = Some(file);
                 }
-                let file = open.as_mut()?;
-                file.seek(SeekFrom::Start(offset)).ok()?;
-                file.read_exact(into).ok()
+                read_at(open.as_mut()?, offset, into).ok()
             }
             Bulk::Memory(bytes) => {
                 let there = bytes.get(usize::try_from(offset).ok()?..)?.get(..into.len())?;
@@ -276,6 +274,29 @@ impl Elf {
         there.then(|| (self.source.clone(), section.offset..section.offset + section.size))
     }
 
+    /// Hands out the bytes of a section, unpacked, in pieces of `size` bytes and a last one.
+    pub fn pieces_of(
+        &self,
+        section: &Section,
+        size: usize,
+        mut take: impl FnMut(&[u8]),
+    ) -> Option<()> {
+        let Some((source, range)) = self.plain_place(section) else {
+            take(&self.bytes_of(section)?);
+            return Some(());
+        };
+        let mut piece = vec![0; size];
+        let mut at = range.start;
+        while at < range.end {
+            let left = usize::try_from(range.end - at).unwrap_or(usize::MAX);
+            piece.truncate(left);
+            source.read(at, &mut piece)?;
+            take(&piece);
+            at += piece.len() as u64;
+        }
+        Some(())
+    }
+
     fn packed_bytes(&self, section: &Section) -> Option<Vec<u8>> {
         if section.kind == SHT_NOBITS {
             return None;
@@ -329,6 +350,18 @@ impl Elf {
             .or_else(|| segments.iter().find(holds))?;
         Some(offset.wrapping_sub(segment.offset).wrapping_add(segment.address))
     }
+}
+
+#[cfg(unix)]
+fn read_at(file: &mut File, offset: u64, into: &mut [u8]) -> io::Result<()> {
+    std::os::unix::fs::FileExt::read_exact_at(file, into, offset)
+}
+
+#[cfg(not(unix))]
+fn read_at(file: &mut File, offset: u64, into: &mut [u8]) -> io::Result<()> {
+    use std::io::{Seek as _, SeekFrom};
+    file.seek(SeekFrom::Start(offset))?;
+    file.read_exact(into)
 }
 
 /// Bytes for several owners, written once: a copy of a large section costs more than reading it.

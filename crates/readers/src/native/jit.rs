@@ -187,9 +187,14 @@ fn debug_info(mut fields: Bytes<'_>) -> Option<Announced> {
         let Some(address) = fields.u64() else { break };
         let (Some(line), Some(_)) = (fields.u32(), fields.u32()) else { break };
         let name = fields.text();
-        // A lone 0xff repeats the name before it.
-        if file.is_none() && name != b"\xff" {
-            file = Some(String::from_utf8_lossy(name).into_owned());
+        // A lone 0xff repeats the name before it. Some versions of V8 write what is left of a name whose memory is in
+        // other use already.
+        if file.is_none()
+            && let Ok(name) = str::from_utf8(name)
+            && !name.is_empty()
+            && !name.contains(char::is_control)
+        {
+            file = Some(name.to_owned());
         }
         lines.push((address, line));
     }
@@ -212,6 +217,21 @@ mod tests {
         assert_eq!(name(0x1011), Some("h"));
         assert_eq!(name(0x1084), Some("g"));
         assert_eq!(name(0x1090), None);
+    }
+
+    #[test]
+    fn remains_of_a_file_name_are_none() {
+        let announce = |name: &[u8]| {
+            let mut body = [0x1000u64, 1, 0x1000].map(u64::to_le_bytes).concat();
+            body.extend([7u32, 0].map(u32::to_le_bytes).concat());
+            body.extend(name);
+            body.push(0);
+            debug_info(Bytes::new(&body, ByteOrder::Little)).unwrap()
+        };
+        assert_eq!(announce(b"a/f.js"), (0x1000, vec![(0x1000, 7)], Some("a/f.js".to_owned())));
+        for name in [&b"]h\x02"[..], b"y\xe2l", b"\xff", b""] {
+            assert_eq!(announce(name), (0x1000, vec![(0x1000, 7)], None));
+        }
     }
 
     #[test]

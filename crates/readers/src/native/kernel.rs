@@ -1,12 +1,16 @@
 //! Symbols of the kernel that was recorded, when it is this machine's or `perf` has kept them.
 
-use std::fs;
+use std::fs::{self, File};
+use std::io::Read;
 use std::path::Path;
 
 use super::bytes::ByteOrder;
 use super::elf::build_id_of_notes;
 use super::locate::{in_perf_cache, same_build};
 use super::symbols::SymbolTable;
+
+/// The list has megabytes; this much of it is read at once.
+const PIECE: usize = 256 << 10;
 
 /// Symbols of a kernel and of the modules it had loaded.
 #[derive(Debug, Default)]
@@ -21,7 +25,7 @@ impl KernelSymbols {
     /// The symbols of the kernel with this build id, or of this release where no build id was recorded.
     pub fn find(build_id: Option<&[u8]>, release: Option<&str>) -> Option<Self> {
         if let Some(path) = build_id.and_then(|id| in_perf_cache(id, "kallsyms"))
-            && let Some(symbols) = fs::read(path).ok().and_then(|text| Self::parse(&text))
+            && let Some(symbols) = File::open(path).ok().and_then(Self::parse)
         {
             return Some(symbols);
         }
@@ -34,31 +38,59 @@ impl KernelSymbols {
         if !same {
             return None;
         }
-        fs::read("/proc/kallsyms").ok().and_then(|text| Self::parse(&text))
+        File::open("/proc/kallsyms").ok().and_then(Self::parse)
     }
 
     /// Reads a list as `/proc/kallsyms` prints it; none when addresses are hidden from us.
-    pub fn parse(list: &[u8]) -> Option<Self> {
-        let mut symbols = SymbolTable::default();
-        let mut text = None;
-        for line in lines(list) {
-            // `ffffffff81000100 t do_work` and, for modules, a tab and the module.
-            let Some((address, rest)) = hexadecimal(line) else { continue };
-            let [b' ', kind, b' ', rest @ ..] = rest else { continue };
-            let name = rest.split(|byte| matches!(byte, b' ' | b'\t')).next().unwrap_or_default();
-            if address == 0 || name.is_empty() || !matches!(kind, b't' | b'T' | b'w' | b'W') {
-                continue;
+    pub fn parse(list: impl Read) -> Option<Self> {
+        let mut kernel = Self::default();
+        let mut list = list;
+        let mut piece = vec![0; PIECE];
+        let mut held = 0;
+        loop {
+            let free = piece.get_mut(held..)?;
+            let read = match list.read(free) {
+                Ok(read) => read.min(free.len()),
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
+                Err(_) => return None,
+            };
+            held += read;
+            let text = piece.get(..held)?;
+            // Whole lines; at the end, or where one has no end, what there is.
+            let whole = match memchr::memrchr(b'\n', text) {
+                Some(end) if read > 0 => end + 1,
+                None if read > 0 && held < PIECE => continue,
+                _ => held,
+            };
+            for line in lines(text.get(..whole)?) {
+                kernel.add_line(line);
             }
-            if name == b"_text" || (name == b"_stext" && text.is_none()) {
-                text = Some(address);
-            }
-            // `_text` shares its address with the first function.
-            if !matches!(name, b"_text" | b"_stext") {
-                symbols.add(address, 0, name);
+            piece.copy_within(whole..held, 0);
+            held -= whole;
+            if read == 0 {
+                break;
             }
         }
-        symbols.finish();
-        (!symbols.is_empty()).then_some(Self { symbols, text })
+        kernel.symbols.finish();
+        (!kernel.symbols.is_empty()).then_some(kernel)
+    }
+
+    /// Adds `ffffffff81000100 t do_work`; for modules, a tab and the module follow.
+    fn add_line(&mut self, line: &[u8]) -> Option<()> {
+        let end = line.iter().position(|byte| *byte == b' ')?;
+        let (address, rest) = line.split_at(end);
+        // Most of the list is data.
+        let [b' ', b't' | b'T' | b'w' | b'W', b' ', rest @ ..] = rest else { return None };
+        let end = rest.iter().position(|byte| matches!(byte, b' ' | b'\t'));
+        let name = rest.get(..end.unwrap_or(rest.len())).filter(|name| !name.is_empty())?;
+        let address = hexadecimal(address).filter(|address| *address != 0)?;
+        match name {
+            // `_text` shares its address with the first function.
+            b"_text" => self.text = Some(address),
+            b"_stext" => _ = self.text.get_or_insert(address),
+            _ => self.symbols.add(address, 0, name),
+        }
+        Some(())
     }
 
     /// How far this list's addresses are from those of the recording.
@@ -89,16 +121,19 @@ fn lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
     })
 }
 
-/// A number in front of a line, and what follows it.
-fn hexadecimal(line: &[u8]) -> Option<(u64, &[u8])> {
-    let mut number = 0u64;
-    for (at, byte) in line.iter().enumerate() {
-        let Some(digit) = char::from(*byte).to_digit(16) else {
-            return (at > 0).then(|| (number, line.get(at..).unwrap_or_default()));
-        };
-        number = number.checked_mul(16)? | u64::from(digit);
+fn hexadecimal(digits: &[u8]) -> Option<u64> {
+    if digits.len() > 16 {
+        return None;
     }
-    None
+    digits.iter().try_fold(0, |number, digit| {
+        let digit = match digit {
+            b'0'..=b'9' => digit - b'0',
+            b'a'..=b'f' => digit - b'a' + 10,
+            b'A'..=b'F' => digit - b'A' + 10,
+            _ => return None,
+        };
+        Some(number << 4 | u64::from(digit))
+    })
 }
 
 /// The build id of the kernel that runs here.
@@ -116,14 +151,14 @@ pub fn running_release() -> Option<String> {
 
 /// The code that this machine's kernel maps into every process.
 pub fn running_vdso() -> Option<Vec<u8>> {
-    use std::io::{Read as _, Seek as _, SeekFrom};
+    use std::io::{Seek as _, SeekFrom};
     let maps = fs::read_to_string("/proc/self/maps").ok()?;
     let line = maps.lines().find(|line| line.ends_with("[vdso]"))?;
     let (start, end) = line.split(' ').next()?.split_once('-')?;
     let start = u64::from_str_radix(start, 16).ok()?;
     let end = u64::from_str_radix(end, 16).ok()?;
     let size = usize::try_from(end.checked_sub(start)?).ok().filter(|size| *size <= 1 << 20)?;
-    let mut memory = fs::File::open(Path::new("/proc/self/mem")).ok()?;
+    let mut memory = File::open(Path::new("/proc/self/mem")).ok()?;
     memory.seek(SeekFrom::Start(start)).ok()?;
     let mut bytes = vec![0; size];
     memory.read_exact(&mut bytes).ok()?;
@@ -151,9 +186,23 @@ mod tests {
     }
 
     #[test]
+    fn a_list_is_read_piece_by_piece() {
+        let lines = (0..20_000u64).map(|n| format!("{:016x} t function_{n}\n", 0x1000 + 16 * n));
+        let list: String = lines.collect();
+        assert!(list.len() > 2 * PIECE);
+        // Pieces end within lines, and the last line has no end.
+        let kernel = KernelSymbols::parse(list.trim_end().as_bytes()).unwrap();
+        for n in 0..20_000 {
+            let name = kernel.find_symbol(0x1000 + 16 * n + 3, None);
+            assert_eq!(name, Some(format!("function_{n}")));
+        }
+    }
+
+    #[test]
     fn hidden_addresses_are_no_symbols() {
         assert!(
-            KernelSymbols::parse(b"0000000000000000 T _text\n0000000000000000 t f\n").is_none()
+            KernelSymbols::parse(&b"0000000000000000 T _text\n0000000000000000 t f\n"[..])
+                .is_none()
         );
     }
 }

@@ -25,13 +25,18 @@ const EM_AARCH64: u16 = 183;
 /// Tables of names up to this size are loaded whole: the many small libraries of a process need no open file each.
 const SMALL: u64 = 256 << 10;
 
+/// More symbols than any binary has; rows are counted in 32 bits.
+const MOST: usize = 1 << 30;
+
 /// The longest name that is read.
 const LONGEST: usize = 1 << 20;
 
 /// Functions by address.
 #[derive(Debug, Default)]
 pub struct SymbolTable {
+    /// By address, when finished.
     rows: Vec<Row>,
+    buckets: Buckets,
     /// The file's own table of names.
     names: Names,
     /// Names that we add, each with a zero behind it.
@@ -75,11 +80,23 @@ pub struct SymbolAt {
 impl SymbolTable {
     /// The functions of `.symtab`, or of `.dynsym` where there is none, and the stubs that call into other objects.
     pub fn of_elf(elf: &Elf) -> Self {
+        Self::with_more(elf, None)
+    }
+
+    /// The same, and the functions of another file that has those this one lacks.
+    pub fn with_more(elf: &Elf, more: Option<&Elf>) -> Self {
         let mut table = Self::default();
         if table.add_section(elf, b".symtab").is_some()
             || table.add_section(elf, b".dynsym").is_some()
         {
             table.add_stubs(elf);
+        }
+        let mut other = Self::default();
+        if more.and_then(|more| other.add_section(more, b".symtab")).is_some() {
+            for (at, row) in other.rows.iter().enumerate() {
+                let name = other.name_at(at).unwrap_or_default();
+                table.push_named(row.start, row.end.saturating_sub(row.start), &name, row.standing);
+            }
         }
         table.finish();
         table
@@ -109,14 +126,7 @@ impl SymbolTable {
 
     /// Puts the rows into order.
     pub fn finish(&mut self) {
-        // Of one address the best come first, so far as their names do not decide.
-        let order = |a: &Row, b: &Row| {
-            let tie = |row: &Row| (Reverse(row.standing), row.added, row.name);
-            a.start.cmp(&b.start).then_with(|| tie(a).cmp(&tie(b)))
-        };
-        if !self.rows.is_sorted_by(|a, b| order(a, b).is_le()) {
-            self.rows.sort_unstable_by(order);
-        }
+        self.buckets = Buckets::sort(&mut self.rows);
         // Those without size end where the next begins.
         let mut behind = None;
         for at in (0..self.rows.len()).rev() {
@@ -134,11 +144,12 @@ impl SymbolTable {
 
     /// The symbol that holds `address`.
     pub fn find(&self, address: u64) -> Option<SymbolAt> {
-        let mut after = self.rows.partition_point(|row| row.start <= address);
+        let mut after = self.buckets.rows_up_to(&self.rows, address);
         // A short symbol may lie within a longer one that goes on behind it.
         for _ in 0..8 {
-            let start = self.rows.get(after.checked_sub(1)?)?.start;
-            let first = self.rows.get(..after)?.partition_point(|row| row.start < start);
+            let before = self.rows.get(..after)?;
+            let start = before.last()?.start;
+            let first = before.iter().rposition(|row| row.start != start).map_or(0, |row| row + 1);
             let best = self.best(first)?;
             if address < self.rows.get(best)?.end {
                 return Some(SymbolAt { row: u32::try_from(best).ok()?, start });
@@ -188,12 +199,18 @@ impl SymbolTable {
     /// Adds the functions of a section; none when there are no functions in it.
     fn add_section(&mut self, elf: &Elf, name: &[u8]) -> Option<()> {
         let section = elf.section(name)?;
-        let symbols = elf.bytes_of(section)?;
         self.names = Names::of_section(elf, elf.sections.get(section.link as usize)?)?;
         self.rows.clear();
-        for row in symbols.chunks_exact(if elf.wide { 24 } else { 16 }) {
-            self.add_row(elf, row);
-        }
+        let size = if elf.wide { 24 } else { 16 };
+        let mut left = MOST;
+        elf.pieces_of(section, size * 4096, |piece| {
+            let rows = left.min(piece.len() / size);
+            left -= rows;
+            self.rows.reserve(rows);
+            for row in piece.chunks_exact(size).take(rows) {
+                self.add_row(elf, row);
+            }
+        })?;
         (!self.rows.is_empty()).then_some(())
     }
 
@@ -273,6 +290,70 @@ impl SymbolTable {
             }
         }
         Some(())
+    }
+}
+
+/// Where in the table the rows of a stretch of addresses are. Putting rows into buckets that hold a few each orders
+/// them nearly at once, and finds them later without touching rows far away.
+#[derive(Debug, Default)]
+struct Buckets {
+    base: u64,
+    /// A bucket has two to the power of this many addresses.
+    shift: u32,
+    /// The first row of each bucket, and the end.
+    first: Vec<u32>,
+}
+
+impl Buckets {
+    /// Sorts rows by address. Of one address the best come first, so far as their names do not decide.
+    fn sort(rows: &mut Vec<Row>) -> Self {
+        let lowest = rows.iter().map(|row| row.start).min().unwrap_or(0);
+        let highest = rows.iter().map(|row| row.start).max().unwrap_or(0);
+        let mut shift = 0;
+        while (highest - lowest) >> shift > rows.len() as u64 / 4 {
+            shift += 1;
+        }
+        let mut buckets = Self { base: lowest, shift, first: Vec::new() };
+        let count = ((highest - lowest) >> shift) as usize + 1;
+        let mut next = vec![0u32; count + 1];
+        for row in rows.iter() {
+            next[buckets.of(row.start) + 1] += 1;
+        }
+        for bucket in 0..count {
+            next[bucket + 1] += next[bucket];
+        }
+        buckets.first.clone_from(&next);
+        let mut sorted = rows.clone();
+        for row in rows.iter() {
+            let place = &mut next[buckets.of(row.start)];
+            sorted[*place as usize] = *row;
+            *place += 1;
+        }
+        for range in buckets.first.windows(2) {
+            // What is equal stays in the order of the file.
+            sorted[range[0] as usize..range[1] as usize]
+                .sort_by_key(|row| (row.start, Reverse(row.standing)));
+        }
+        *rows = sorted;
+        buckets
+    }
+
+    fn of(&self, address: u64) -> usize {
+        (address.saturating_sub(self.base) >> self.shift) as usize
+    }
+
+    /// How many rows start at `address` or before.
+    fn rows_up_to(&self, rows: &[Row], address: u64) -> usize {
+        if address < self.base {
+            return 0;
+        }
+        let Some(&[start, end]) = self.first.get(self.of(address)..).and_then(<[u32]>::first_chunk)
+        else {
+            return rows.len();
+        };
+        let (start, end) = (start as usize, end as usize);
+        let within = rows.get(start..end).unwrap_or_default();
+        start + within.partition_point(|row| row.start <= address)
     }
 }
 

@@ -1,27 +1,29 @@
-//! The bytes of a recording in large pieces, read ahead by a thread of its own.
+//! The bytes of a recording in large pieces.
 //!
 //! Recordings with stacks are gigabytes of which little is looked at, so nothing is copied: records stay in their piece
-//! until their turn comes, and a piece goes back to the reading thread when its last record is done.
+//! until their turn comes, and a piece is filled again when its last record is done. The thread that walks the stacks
+//! reads them too: they are still in its processor's cache then.
 
+use std::cell::RefCell;
 use std::io::{self, Read};
 use std::rc::Rc;
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::thread;
 
 /// Bytes read at once.
-const PIECE: usize = 1 << 20;
+const PIECE: usize = 512 << 10;
 
 /// Room in front of a piece for the end of the one before, so that no record is torn: two of the largest records.
 pub const HEADROOM: usize = 2 << 16;
 
-/// Pieces under way.
-const PIECES: usize = 4;
+/// Pieces that wait to be filled again; more are let go.
+const PIECES: usize = 16;
+
+type Pool = Rc<RefCell<Vec<Vec<u8>>>>;
 
 /// A piece of the input, with some of the one before it in front.
 #[derive(Debug)]
 pub struct Chunk {
     bytes: Vec<u8>,
-    home: SyncSender<Vec<u8>>,
+    home: Pool,
 }
 
 impl Chunk {
@@ -33,58 +35,53 @@ impl Chunk {
 
 impl Drop for Chunk {
     fn drop(&mut self) {
-        // A full channel means that there are enough.
-        let _ = self.home.try_send(std::mem::take(&mut self.bytes));
+        if let Ok(mut pool) = self.home.try_borrow_mut()
+            && pool.len() < PIECES
+        {
+            pool.push(std::mem::take(&mut self.bytes));
+        }
     }
 }
 
 /// The pieces of an input.
 pub struct Chunks {
-    pieces: Receiver<io::Result<Vec<u8>>>,
-    home: SyncSender<Vec<u8>>,
+    input: Box<dyn Read>,
+    pool: Pool,
+    /// What stopped the reading, to be said after the bytes that came before it.
+    fault: Option<io::Error>,
+    ended: bool,
 }
 
 impl Chunks {
-    /// Starts reading. Where no thread can be started, an error comes instead of the first piece.
-    pub fn new(mut input: impl Read + Send + 'static) -> Self {
-        let (give, pieces) = sync_channel(PIECES);
-        let (home, returned) = sync_channel::<Vec<u8>>(4 * PIECES);
-        let refused = give.clone();
-        let thread = thread::Builder::new().name("perf.data".to_owned()).spawn(move || {
-            loop {
-                let mut piece = returned.try_recv().unwrap_or_default();
-                piece.resize(HEADROOM + PIECE, 0);
-                let (end, fault) = fill(&mut input, &mut piece);
-                piece.truncate(end);
-                let ended = end < HEADROOM + PIECE;
-                if end > HEADROOM && give.send(Ok(piece)).is_err() {
-                    return;
-                }
-                if let Some(fault) = fault {
-                    let _ = give.send(Err(fault));
-                }
-                if ended {
-                    return;
-                }
-            }
-        });
-        if let Err(error) = thread {
-            let _ = refused.try_send(Err(error));
-        }
-        Self { pieces, home }
+    /// Nothing read yet.
+    pub fn new(input: impl Read + 'static) -> Self {
+        Self { input: Box::new(input), pool: Pool::default(), fault: None, ended: false }
     }
 
     /// The next piece with `before` put in front of it, and where its bytes start; none at the end.
     pub fn next(&mut self, before: &[u8]) -> io::Result<Option<(Rc<Chunk>, usize)>> {
-        let Ok(piece) = self.pieces.recv() else { return Ok(None) };
-        let mut bytes = piece?;
+        if let Some(fault) = self.fault.take() {
+            return Err(fault);
+        }
+        if self.ended {
+            return Ok(None);
+        }
+        let mut bytes = self.pool.borrow_mut().pop().unwrap_or_default();
+        bytes.resize(HEADROOM + PIECE, 0);
+        let (end, fault) = fill(&mut self.input, &mut bytes);
+        bytes.truncate(end);
+        self.ended = end < HEADROOM + PIECE;
+        if end == HEADROOM {
+            return fault.map_or(Ok(None), Err);
+        }
+        self.fault = fault;
         let start = HEADROOM.saturating_sub(before.len());
         if let Some(room) = bytes.get_mut(start..HEADROOM)
             && room.len() == before.len()
         {
             room.copy_from_slice(before);
         }
-        Ok(Some((Rc::new(Chunk { bytes, home: self.home.clone() }), start)))
+        Ok(Some((Rc::new(Chunk { bytes, home: self.pool.clone() }), start)))
     }
 }
 

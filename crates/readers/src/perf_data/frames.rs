@@ -6,7 +6,9 @@ use std::num::NonZeroU64;
 use std::rc::Rc;
 
 use hashbrown::HashMap;
-use perfblame_cct::{Frame, FrameId, Function, Layer, ProfileBuilder, StringId, position};
+use perfblame_cct::{
+    Frame, FrameId, Function, FunctionId, Layer, ProfileBuilder, StringId, position,
+};
 
 use super::modules::{JIT, Kind, Place, base_name, is_jitted_object, module_name};
 use super::process::ModuleId;
@@ -91,6 +93,8 @@ type Named = (StringId, Option<StringId>);
 struct Memo {
     by_symbol: HashMap<(ModuleId, SymbolAt), Option<Named>>,
     by_text: HashMap<Box<str>, Named>,
+    /// Functions of binaries without debug information.
+    functions: HashMap<(ModuleId, SymbolAt), FunctionId>,
 }
 
 impl FrameTable {
@@ -253,9 +257,16 @@ impl FrameTable {
         let id = place.module;
         let place = place.address;
         let (component, layer) = (module.component, module.layer);
-        let symbol = binary.symbol(place.lookup);
-        let symbol = symbol.and_then(|symbol| self.names.symbol(builder, id, binary, symbol));
+        let at = binary.symbol(place.lookup).map(|symbol| (id, symbol));
         let sources = binary.source_frames(place.lookup);
+        if sources.is_empty()
+            && let Some(function) = at.and_then(|at| self.names.functions.get(&at))
+        {
+            let frame = Frame { address: NonZeroU64::new(place.exact), ..Frame::of(*function) };
+            let frame = builder.frame(frame);
+            return self.keep(frame);
+        }
+        let symbol = at.and_then(|at| self.names.symbol(builder, binary, at));
         let start = self.list.len() as u32;
         let outermost = sources.len().saturating_sub(1);
         for (row, source) in sources.iter().enumerate() {
@@ -296,6 +307,9 @@ impl FrameTable {
                 signature,
                 ..Function::named(name).in_component(component).in_layer(layer)
             };
+            if let Some(at) = at.filter(|_| symbol.is_some()) {
+                self.names.functions.insert(at, builder.function(function));
+            }
             return self.single(builder, function, place.exact);
         }
         FrameRange { start, end: self.list.len() as u32 }
@@ -394,16 +408,15 @@ impl Memo {
     fn symbol(
         &mut self,
         builder: &mut ProfileBuilder,
-        module: ModuleId,
         names: &BinaryNames,
-        symbol: SymbolAt,
+        at: (ModuleId, SymbolAt),
     ) -> Option<Named> {
-        if let Some(known) = self.by_symbol.get(&(module, symbol)) {
+        if let Some(known) = self.by_symbol.get(&at) {
             return *known;
         }
-        let name = names.name(symbol).filter(|name| !name.is_empty());
+        let name = names.name(at.1).filter(|name| !name.is_empty());
         let named = name.map(|name| self.text(builder, &name));
-        self.by_symbol.insert((module, symbol), named);
+        self.by_symbol.insert(at, named);
         named
     }
 

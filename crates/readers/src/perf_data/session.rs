@@ -8,7 +8,7 @@ use super::modules::{Modules, Origin};
 use super::process::{Mapping, Process, ThreadState};
 use super::rounds::Rounds;
 use super::sample::{Sample, time_of};
-use super::stacks::Seen;
+use super::stacks::{Recent, Seen};
 use super::stream::{Damage, Record, Unpacker, kind};
 use super::told::{KernelTold, Outbox, SampleTold, Slot, ThreadTold, Told};
 use super::unwind::{Ending, Machine, UnwindTables};
@@ -40,6 +40,7 @@ pub struct Core {
     pub(super) outbox: Outbox,
     pub(super) modules: Modules,
     pub(super) seen: Seen,
+    pub(super) recent: Recent,
     pub(super) processes: HashMap<u32, Process>,
     pub(super) kernel: Process,
     /// Where the kernel's image started when it was recorded.
@@ -77,6 +78,7 @@ impl Session {
             outbox,
             modules: Modules::new(origin),
             seen: Seen::default(),
+            recent: Recent::default(),
             processes: HashMap::new(),
             kernel: Process::new(KERNEL_PID),
             kernel_text: None,
@@ -334,6 +336,7 @@ impl Core {
         }
         let process = self.processes.entry(pid).or_insert_with(|| Process::new(pid));
         process.map(mapping);
+        self.recent.forget();
         if let Ok(path) = str::from_utf8(name)
             && path.rsplit('/').next().is_some_and(|base| base.starts_with("jit-"))
             && path.strip_suffix(".dump").is_some()
@@ -350,6 +353,7 @@ impl Core {
             && let Some(process) = self.processes.get_mut(&pid)
         {
             process.exec();
+            self.recent.forget();
             self.outbox.tell(Told::NewProgram(pid));
         }
         self.threads.insert(tid, ThreadState { pid, name: Some(name), row: None });
@@ -370,6 +374,7 @@ impl Core {
             self.threads.insert(tid, ThreadState { pid, name, row: None });
         }
         if pid != parent_pid {
+            self.recent.forget();
             let process = match self.processes.get(&parent_pid) {
                 Some(parent) => parent.forked(pid),
                 None => Process::new(pid),

@@ -16,6 +16,13 @@ use crate::native::Bytes;
 const BRANCH_CALL_STACK: u64 = 1 << 11;
 const CLOCK_MONOTONIC: i32 = 1;
 
+/// Width of the user's registers, `PERF_SAMPLE_REGS_ABI_*`.
+const ABI_32: u64 = 1;
+const ABI_64: u64 = 2;
+
+/// The instruction pointer among the registers of a 32-bit program.
+const ARM_PC: u32 = 15;
+
 /// Marks between the addresses of a chain, `PERF_CONTEXT_*`.
 mod context {
     pub const FIRST: u64 = -4095i64 as u64;
@@ -183,37 +190,63 @@ impl Core {
             let arm = attr.regs_user >> 32 & 1 == 1;
             Some(if arm { Machine::Aarch64 } else { Machine::X86_64 })
         });
-        let Some(machine) = machine.filter(|_| registers.abi == 2) else {
-            self.outbox.warn(
-                "unsupported-unwind",
-                "stacks of 32-bit processes and of machines other than x86_64 and aarch64 cannot be \
-                 walked; their samples have the innermost frame only",
-            );
-            if let Some(ip) = sample.ip.filter(|_| self.stack.is_empty()) {
+        let Some(machine) = machine.filter(|_| registers.abi == ABI_64) else {
+            let (code, message) = if registers.abi == ABI_32 {
+                (
+                    "unwalked-32-bit",
+                    "copies of the stacks of 32-bit processes cannot be walked; their samples have the \
+                     innermost user frame only, below (truncated); record those processes with frame \
+                     pointers (`perf record --call-graph fp`)",
+                )
+            } else {
+                (
+                    "unwalked-machine",
+                    "copies of stacks can be walked for x86_64 and aarch64 only; samples have the \
+                     innermost user frame only, below (truncated)",
+                )
+            };
+            self.outbox.warn(code, message);
+            // 32-bit programs have the instruction pointer where 64-bit ones have it, except on ARM.
+            let in_registers = machine.and_then(|machine| match (machine, registers.abi) {
+                (Machine::Aarch64, ABI_32) => registers.get(ARM_PC),
+                _ => machine.instruction_pointer(registers),
+            });
+            if let Some(ip) = in_registers.or(sample.ip.filter(|_| self.stack.is_empty())) {
                 self.push_frames(Space::User, sample.pid, Address::executing(ip), time);
             }
             return Ending::Cut;
         };
         let Some(ip) = machine.instruction_pointer(registers) else { return Ending::Cut };
-        let Self { modules, seen, outbox, processes, tables, stack, order, .. } = self;
+        let Self { modules, seen, outbox, processes, tables, stack, order, recent, .. } = self;
         let process = processes.entry(sample.pid).or_insert_with(|| Process::new(sample.pid));
         let tables = tables.get_or_insert_with(|| UnwindTables::new(machine));
         let end = process.end_of_code();
         let mut walk = Walk::start(machine, registers, sample.stack, *order, end);
         let mut address = Address::executing(ip);
         for depth in 0..DEEPEST {
-            let place = modules.place(outbox, process, address);
-            // Without unwind tables the walk goes by frame pointers, which may be anything.
-            if depth > 0 && place.is_none() {
-                return Ending::Cut;
-            }
-            stack.push(seen.of_place(outbox, modules, process, place, address, time));
-            let at = place.and_then(|place| key(place.module, place.address.exact));
-            if let Some(place) = place {
-                tables.add(place.module, || modules.binary(outbox, place.module).cloned());
-            }
+            let at = if let Some((slot, at)) = recent.get(process.pid, address) {
+                stack.push(slot);
+                at
+            } else {
+                let place = modules.place(outbox, process, address);
+                // Without unwind tables the walk goes by frame pointers, which may be anything.
+                if depth > 0 && place.is_none() {
+                    return Ending::Cut;
+                }
+                let slot = seen.of_place(outbox, modules, process, place, address, time);
+                stack.push(slot);
+                let at = place.and_then(|place| key(place.module, place.address.exact));
+                if let Some(place) = place {
+                    let binary = modules.binary(outbox, place.module).cloned();
+                    if let (Some(at), Some(_)) = (at, &binary) {
+                        recent.remember(process.pid, address, slot, at);
+                    }
+                    tables.add(place.module, || binary);
+                }
+                at.unwrap_or(address.exact)
+            };
             let Some(walk) = &mut walk else { return Ending::Cut };
-            match walk.step(tables, at.unwrap_or(address.exact), depth > 0) {
+            match walk.step(tables, at, depth > 0) {
                 Ok(Some(caller)) => address = Address::returning(caller),
                 Ok(None) => return Ending::Root,
                 Err(ending) => return ending,
@@ -221,6 +254,66 @@ impl Core {
         }
         Ending::Cut
     }
+}
+
+/// The addresses in binaries that walks came across last: most of a stack is what it was in the sample before, and
+/// finding the mapping, the place in its file and the slot of each frame again would take as long as the walk itself.
+#[derive(Default)]
+pub struct Recent {
+    entries: Vec<Entry>,
+    /// What is remembered holds for one state of the mappings.
+    generation: u32,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Entry {
+    address: u64,
+    /// The number of the address in its file.
+    at: u64,
+    slot: u32,
+    pid: u32,
+    generation: u32,
+}
+
+impl Recent {
+    const BITS: u32 = 12;
+
+    /// Mappings have changed.
+    pub fn forget(&mut self) {
+        self.generation = self.generation.wrapping_add(1);
+        if self.generation == 0 {
+            self.entries.clear();
+        }
+    }
+
+    fn row(address: Address) -> usize {
+        // Fibonacci hashing: neighbouring addresses go to different places.
+        (address.exact.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - Self::BITS)) as usize
+    }
+
+    fn get(&self, pid: u32, address: Address) -> Option<(Slot, u64)> {
+        let entry = self.entries.get(Self::row(address))?;
+        let same = entry.address == tagged(address)
+            && entry.pid == pid
+            && entry.generation == self.generation;
+        same.then_some((Slot(entry.slot), entry.at))
+    }
+
+    fn remember(&mut self, pid: u32, address: Address, slot: Slot, at: u64) {
+        if self.entries.is_empty() {
+            self.entries.resize(1 << Self::BITS, Entry::default());
+            self.generation = self.generation.max(1);
+        }
+        let generation = self.generation;
+        if let Some(entry) = self.entries.get_mut(Self::row(address)) {
+            *entry = Entry { address: tagged(address), at, slot: slot.0, pid, generation };
+        }
+    }
+}
+
+/// An address, told apart by whether it is executed or returned to; no program has code in the upper half.
+fn tagged(address: Address) -> u64 {
+    address.exact | u64::from(address.exact != address.lookup) << 63
 }
 
 /// Places that have been told.

@@ -111,7 +111,7 @@ pub struct Records {
 
 impl Records {
     /// Walks `input`, whose first byte is at `offset` of the file.
-    pub fn new(input: impl Read + Send + 'static, order: ByteOrder, offset: u64) -> Self {
+    pub fn new(input: impl Read + 'static, order: ByteOrder, offset: u64) -> Self {
         Self {
             chunks: Chunks::new(input),
             order,

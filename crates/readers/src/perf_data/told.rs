@@ -190,6 +190,7 @@ impl Outbox {
     pub fn flush(&mut self) {
         self.urgent = false;
         // Nobody listens any more only where the naming thread has come to grief, which it will report itself.
-        let _ = self.send.send(std::mem::take(&mut self.batch));
+        let next = Batch { slots: Vec::with_capacity(2 * ENOUGH), ..Batch::default() };
+        let _ = self.send.send(std::mem::replace(&mut self.batch, next));
     }
 }
