@@ -80,10 +80,20 @@ fn quantum(metric: &Metric, run: &perfblame_cct::Run, id: MetricId) -> f64 {
     }
     match run.periods.get(id.index()).copied().flatten() {
         Some(period) if period > 0 => period as f64,
-        // One sample is one, unless the file says how many there are and what they sum up to.
-        _ if metric.unit == Unit::Count && metric.name == "samples" => 1.0,
-        _ if run.samples > 0 => run.cells.total(id) as f64 / run.samples as f64,
-        _ => 1.0,
+        _ if metric.unit == Unit::Count && metric.name == "samples" => {
+            10f64.powi(metric.decimals.into())
+        }
+        _ => {
+            // Files may keep samples added up: the least costly contexts tell what a single one stands for.
+            let mut values: Vec<i64> = run.cells.of(id).map(|(_, _, value)| value.abs()).collect();
+            if values.is_empty() {
+                return 1.0;
+            }
+            let tenth = values.len() / 10;
+            let least = *values.select_nth_unstable(tenth).1 as f64;
+            let mean = run.cells.total(id).abs() as f64 / run.samples.max(1) as f64;
+            if run.samples > 0 { least.min(mean) } else { least }
+        }
     }
 }
 

@@ -120,7 +120,7 @@ pub(super) fn explain(
             .filter(|cost| !is_idle(evidence, cost.row))
             .map(|cost| cost.after - cost.before)
             .sum::<f64>();
-    let judged = judge(costs, noise, scale, &total, threshold, &suspects, &improvements);
+    let judged = judge(costs, noise, scale, &total, threshold, &suspects, &improvements, &moved);
     Explanation {
         verdict: judged.verdict,
         before: costs.totals[..costs.runs[0]].to_vec(),

@@ -39,10 +39,14 @@ const MISSED_SAMPLES: f64 = 6.0;
 const LOOK: f64 = 0.01;
 /// Parts that differ this clearly in how they grew did not grow alike.
 const APART: f64 = 0.01;
+/// Parts that grew alike may differ by this much of their growth: no two calls are quite the same.
+const ABOUT: f64 = 0.3;
 /// A subtree that grew or shrank by more than this factor is hardly there on one side.
 const HARDLY_THERE: f64 = 8.0;
 /// A callee with this part of the change is the one to look at.
-const NEARLY_ALL: f64 = 0.95;
+const NEARLY_ALL: f64 = 0.9;
+/// A function with this part of a change answers for itself.
+const ONE_FUNCTION: f64 = 0.8;
 /// Work on growth alike, in values read: beyond it subtrees are taken apart instead.
 const BUDGET: usize = 50_000_000;
 
@@ -130,7 +134,17 @@ impl Look<'_> {
         if there * caller * runs < MISSED_SAMPLES * self.costs.quantum || caller == 0.0 {
             return None;
         }
-        let row = NodeId::new(self.visible.rows[at] as usize);
+        // A chain of calls that were never sampled before is not one of new calls: what costs is at its end.
+        let lowest = self.lowest(at);
+        let sign = if missing == 0 { 1.0 } else { -1.0 };
+        // One function that does nearly all of it, in whatever contexts, answers for itself.
+        if let Some((change, class)) = self.most_changed(lowest, sign)
+            && class != self.class(lowest)
+            && change > there * ONE_FUNCTION
+        {
+            return None;
+        }
+        let row = NodeId::new(self.visible.rows[lowest] as usize);
         Some(Top { row, class: self.answers(row), reason })
     }
 
@@ -162,7 +176,6 @@ impl Look<'_> {
         let end = self.visible.end[at] as usize;
         let runs = self.costs.runs.map(|runs| runs as f64);
         let (mut squares, mut parts) = (0.0, 0.0);
-        let mut largest: Option<(f64, usize)> = None;
         let mut rest = [before.mean, after.mean];
         let mut test = |means: [f64; 2]| {
             // What nobody could have seen changing says nothing.
@@ -170,8 +183,10 @@ impl Look<'_> {
                 return;
             }
             let off = means[1] - ratio * means[0];
+            let about = ABOUT * (ratio - 1.0) * means[0];
             let variance = self.noise.trend(means[1]) / runs[1]
-                + ratio * ratio * self.noise.trend(means[0]) / runs[0];
+                + ratio * ratio * self.noise.trend(means[0]) / runs[0]
+                + about * about;
             squares += off * off / variance;
             parts += 1.0;
         };
@@ -180,21 +195,19 @@ impl Look<'_> {
             let means = [self.costs.row_self[0][row], self.costs.row_self[1][row]];
             rest = [rest[0] - means[0], rest[1] - means[1]];
             test(means);
-            let grown = (means[1] - means[0]) * whole.delta.signum();
-            if largest.is_none_or(|(most, _)| grown > most) {
-                largest = Some((grown, place));
-            }
         }
         test([rest[0].max(0.0), rest[1].max(0.0)]);
-        let Some((_, largest)) = largest else { return false };
         if parts < 2.0 || chi_squared_tail(squares, parts - 1.0) < APART {
             return false;
         }
-        // Without the part that changed most, did the others change?
-        let others: Vec<f64> = (self.visible.whole(at).iter())
-            .zip(self.visible.own(largest))
-            .map(|(whole, part)| whole - part)
-            .collect();
+        // Without the function that changed most, did the others change?
+        let Some((_, largest)) = self.most_changed(at, whole.delta.signum()) else { return false };
+        let mut others = self.visible.whole(at).to_vec();
+        for place in (at..end).filter(|place| self.class(*place) == largest) {
+            for (other, own) in others.iter_mut().zip(self.visible.own(place)) {
+                *other -= own;
+            }
+        }
         let others = self.difference(&others);
         // Where one side has next to nothing, nothing speaks against growth alike; then only costs spread over many
         // parts speak for it.
@@ -202,6 +215,27 @@ impl Look<'_> {
         others.p < LOOK
             && others.delta.signum() == whole.delta.signum()
             && others.delta.abs() > whole.delta.abs() * least
+    }
+
+    fn class(&self, at: usize) -> u32 {
+        self.evidence.joint.class[self.visible.rows[at] as usize]
+    }
+
+    /// The function whose own cost, over all its contexts below a call, changed most in one direction, and by how much.
+    fn most_changed(&self, at: usize, sign: f64) -> Option<(f64, u32)> {
+        let end = self.visible.end[at] as usize;
+        let mut changes: Vec<(u32, f64)> = (at..end)
+            .map(|place| {
+                let row = self.visible.rows[place] as usize;
+                let change = self.costs.row_self[1][row] - self.costs.row_self[0][row];
+                (self.class(place), change * sign)
+            })
+            .collect();
+        changes.sort_by_key(|(class, _)| *class);
+        let sums = changes
+            .chunk_by(|a, b| a.0 == b.0)
+            .map(|rows| (rows.iter().map(|(_, change)| change).sum::<f64>(), rows[0].0));
+        sums.max_by(|a, b| a.0.total_cmp(&b.0).then(b.1.cmp(&a.1)))
     }
 
     /// From a call down to the lowest one that holds nearly all of its change.

@@ -98,6 +98,7 @@ pub(super) fn judge(
     threshold: f64,
     suspects: &[Finding],
     improvements: &[Finding],
+    moved: &[Finding],
 ) -> Judged {
     let settled = |verdict| Judged { verdict, runs_needed: None };
     let equal = |pair: &[f64]| (pair[0] - pair[1]).abs() <= f64::EPSILON * pair[0].abs();
@@ -106,7 +107,7 @@ pub(super) fn judge(
     }
     let sum =
         |findings: &[Finding]| findings.iter().map(|finding| finding.delta.value).sum::<f64>();
-    let net = sum(suspects) + sum(improvements);
+    let net = sum(suspects) + sum(improvements) + sum(moved);
     let single = costs.runs.iter().all(|runs| *runs < 2);
     if single {
         let [before, after] = total.sides;
@@ -124,7 +125,9 @@ pub(super) fn judge(
     if !suspects.is_empty() && net > 0.0 {
         return settled(Verdict::Regressed);
     }
-    if !improvements.is_empty() && net < 0.0 {
+    // A cost that only moved is lost in one place and found in another: neither better nor worse.
+    let lost = -sum(improvements);
+    if lost > 0.0 && net < 0.0 && sum(moved) < lost * 0.5 {
         return settled(Verdict::Improved);
     }
     let difference = noise.difference(&total.sides[0], &total.sides[1], 0.0);
