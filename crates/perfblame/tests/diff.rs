@@ -197,6 +197,52 @@ fn the_answer_goes_to_a_file_whole_or_not_at_all() {
 }
 
 #[test]
+fn the_critical_graph_names_the_lowest_calls_that_got_slower() {
+    let folder = folder();
+    let arguments = ["old", "new", "--method", "critical-graph", "--min-delta", "50"];
+    let json = json(&folder, &arguments);
+    assert_eq!(json["method"], "critical-graph");
+    assert_eq!(json["verdict"], "regressed");
+    assert_eq!(json["suspects"], Value::Array(Vec::new()), "they are another method's");
+    let nodes: Vec<String> = (json["graph"]["nodes"].as_array().unwrap().iter())
+        .map(|node| {
+            let fields = ["id", "parent", "function", "before", "after", "delta", "cause"];
+            fields.map(|field| node[field].to_string()).join(" ")
+        })
+        .collect();
+    expect![[r#"
+        0 null "(root)" 1144 2344 1200 false
+        1 0 "main" 1144 2344 1200 false
+        2 1 "serve" 1144 2344 1200 false
+        3 2 "handle" 1000 2200 1200 false
+        4 3 "parse" 400 1600 1200 false
+        5 4 "validate" 0 700 700 true
+    "#]]
+    .assert_eq(&(nodes.join("\n") + "\n"));
+    let output = folder.run(&[&["diff", "--format", "dot"], &arguments[..]].concat());
+    assert_eq!(output.status.code(), Some(1), "a slowdown was found");
+    let dot = String::from_utf8_lossy(&output.stdout).into_owned();
+    expect![[r#"
+        digraph perfblame {
+          graph [label="1,144 → 2,344 samples (+105 %): the cause is validate (+700)", labelloc=t];
+          node [shape=box];
+          n0 [label="(root)\n1,144 → 2,344 samples (+1,200)", tooltip="(root)"];
+          n1 [label="main\n1,144 → 2,344 samples (+1,200)", tooltip="main"];
+          n2 [label="serve\n1,144 → 2,344 samples (+1,200)", tooltip="serve"];
+          n3 [label="handle\n1,000 → 2,200 samples (+1,200)", tooltip="handle"];
+          n4 [label="parse\n400 → 1,600 samples (+1,200)", tooltip="parse"];
+          n5 [label="validate\nnew, 700", tooltip="validate", style=filled, fillcolor=lightgrey];
+          n0 -> n1;
+          n1 -> n2;
+          n2 -> n3;
+          n3 -> n4;
+          n4 -> n5;
+        }
+    "#]]
+    .assert_eq(&dot);
+}
+
+#[test]
 fn whoever_stops_reading_still_gets_the_status() {
     let folder = folder();
     let arguments = ["diff", "old", "new", "--format", "json"];
@@ -283,11 +329,9 @@ fn the_status_says_whether_it_got_slower() {
 }
 
 #[test]
-fn the_page_comes_beside_what_is_printed() {
+fn a_page_is_written_whole_or_not_at_all() {
     let folder = folder();
-    let output = folder.run(&["diff", "old", "new", "--html", "page.html"]);
-    assert_eq!(String::from_utf8_lossy(&output.stderr), "note: the page is in page.html\n");
-    assert!(!output.stdout.is_empty());
+    folder.run(&["diff", "old", "new", "--html", "page.html"]);
     let page = std::fs::read_to_string(folder.path().join("page.html")).unwrap();
     assert!(page.starts_with("<!doctype html>") && page.trim_end().ends_with("</html>"));
     folder.fails(&["diff", "old", "new", "--html", "no/such/page.html"]);

@@ -7,7 +7,7 @@ use perfblame_analysis::{
     CodeChange, CriticalGraph, CriticalNode, Diff, Estimate, FunctionView, Method, RankedPath,
     RuntimeCost, SideTotals, Suspect,
 };
-use perfblame_cct::{Metric, Unit, Warning};
+use perfblame_cct::{Unit, Warning};
 use serde::Serialize;
 
 /// Writes an answer as JSON: all of it but the tree, however long.
@@ -34,9 +34,20 @@ pub(crate) struct Scale {
 }
 
 impl Scale {
-    pub(crate) fn of(metric: &Metric) -> Self {
-        let counted = matches!(metric.unit, Unit::Nanoseconds | Unit::Bytes | Unit::Count);
-        Self { decimals: metric.decimals, whole: counted && metric.decimals == 0 }
+    pub(crate) fn of(diff: &Diff) -> Self {
+        let whole = match diff.metric.unit {
+            Unit::Nanoseconds | Unit::Bytes => true,
+            // Things are counted whole, but for files that count fractions of them and runs of unequal work.
+            Unit::Count => {
+                let found = diff.suspects.iter().chain(&diff.improvements).chain(&diff.moved);
+                let runs = found.flat_map(|row| row.runs_before.iter().chain(&row.runs_after));
+                let totals = diff.before.totals.iter().chain(&diff.after.totals);
+                totals.chain(runs).all(|cost| (cost - cost.round()).abs() < 1e-6)
+            }
+            Unit::Other(_) => false,
+        };
+        let decimals = diff.metric.decimals;
+        Self { decimals, whole: whole && decimals == 0 }
     }
 
     pub(crate) fn amount(self, cost: f64) -> Amount {
@@ -241,7 +252,7 @@ struct WarningRow<'a> {
 
 impl<'a> Answer<'a> {
     fn of(diff: &'a Diff) -> Self {
-        let scale = Scale::of(&diff.metric);
+        let scale = Scale::of(diff);
         let paths = (diff.method == Method::Paths)
             .then(|| diff.paths.iter().map(|path| ranked(path, scale)).collect());
         Self {

@@ -131,19 +131,28 @@ struct Frame<'a> {
     module: Option<&'a str>,
 }
 
+/// What results are written by.
+#[derive(Clone, Copy)]
+struct By<'a> {
+    diff: &'a Diff,
+    words: Words<'a>,
+    scale: Scale,
+}
+
 impl<'a> Log<'a> {
     fn of(diff: &'a Diff) -> Self {
         let words = Words { name_width: 200, ..Words::of(diff, true) };
+        let by = By { diff, words, scale: Scale::of(diff) };
         let mut notifications: Vec<Notification> = (diff.warnings.iter())
             .map(|warning| notification(&warning.code, &clean(&warning.message)))
             .collect();
         // Each method has its own words for what it suspects.
         let results: Vec<Outcome<'a>> = match diff.method {
-            Method::Suspects => diff.suspects.iter().map(|row| suspect(diff, row, words)).collect(),
-            Method::CriticalGraph => causes(diff, words),
+            Method::Suspects => diff.suspects.iter().map(|row| suspect(row, by)).collect(),
+            Method::CriticalGraph => causes(by),
             Method::Paths => {
                 let paths = diff.paths.iter().take(MOST_PATHS);
-                paths.filter_map(|path| ranked(diff, path, words)).collect()
+                paths.filter_map(|path| ranked(path, by)).collect()
             }
         };
         let more = diff.paths.len().saturating_sub(MOST_PATHS);
@@ -209,7 +218,8 @@ fn notification(code: &str, text: &str) -> Notification {
     }
 }
 
-fn suspect<'a>(diff: &Diff, row: &'a Suspect, words: Words<'_>) -> Outcome<'a> {
+fn suspect<'a>(row: &'a Suspect, by: By<'_>) -> Outcome<'a> {
+    let By { diff, words, scale } = by;
     let mut text = format!(
         "{}: {} ({}), {} of the change, {}",
         words.name(&row.function),
@@ -233,7 +243,6 @@ fn suspect<'a>(diff: &Diff, row: &'a Suspect, words: Words<'_>) -> Outcome<'a> {
     }
     text.push('.');
     let (rule_id, rule_index) = rule(row.kind);
-    let scale = Scale::of(&diff.metric);
     let path: Vec<&FunctionView> = row.path.iter().collect();
     Outcome {
         rule_id,
@@ -271,7 +280,8 @@ fn change((row, change): (usize, &perfblame_analysis::CodeChange)) -> Option<Val
 }
 
 /// The causes of a critical graph.
-fn causes<'a>(diff: &'a Diff, words: Words<'_>) -> Vec<Outcome<'a>> {
+fn causes<'a>(by: By<'a>) -> Vec<Outcome<'a>> {
+    let By { diff, words, scale } = by;
     let Some(graph) = &diff.graph else { return Vec::new() };
     let path = |node: &'a CriticalNode| {
         let mut path = vec![&node.function];
@@ -288,7 +298,6 @@ fn causes<'a>(diff: &'a Diff, words: Words<'_>) -> Vec<Outcome<'a>> {
         path
     };
     let whole = diff.after.total.median - diff.before.total.median;
-    let scale = Scale::of(&diff.metric);
     let cause = |node: &'a CriticalNode| {
         let before = node.before.unwrap_or(0.0);
         let delta = node.after - before;
@@ -323,7 +332,8 @@ fn causes<'a>(diff: &'a Diff, words: Words<'_>) -> Vec<Outcome<'a>> {
 }
 
 /// A ranked path, at its slowest function.
-fn ranked<'a>(diff: &Diff, row: &'a RankedPath, words: Words<'_>) -> Option<Outcome<'a>> {
+fn ranked<'a>(row: &'a RankedPath, by: By<'_>) -> Option<Outcome<'a>> {
+    let By { diff, words, scale } = by;
     let slowest = row.functions.iter().min_by_key(|step| step.rank)?;
     let kind = if row.new { Kind::New } else { Kind::Slower };
     let (rule_id, rule_index) = rule(kind);
@@ -336,7 +346,6 @@ fn ranked<'a>(diff: &Diff, row: &'a RankedPath, words: Words<'_>) -> Option<Outc
     );
     let path: Vec<&FunctionView> = row.functions.iter().map(|step| &step.function).collect();
     let whole = diff.after.total.median - diff.before.total.median;
-    let scale = Scale::of(&diff.metric);
     Some(Outcome {
         rule_id,
         rule_index,

@@ -25,10 +25,9 @@ pub fn diff(before: &Loaded, after: &Loaded, query: &DiffQuery) -> Result<Diff, 
     let identity = Identity::of(&sides[0], &sides[1]);
     let matching = match_anchored(&sides[0], &sides[1], &identity);
     let joint = join(&sides[0], &sides[1], &identity, &matching);
-    // Answers are in the stored values of the before side.
-    let decimals = |side: usize| i32::from(sets[side].metrics[ids[side].index()].decimals);
     let runs = [0, 1].map(|side| {
-        let stored = 10f64.powi(decimals(0) - decimals(side));
+        // Values are as users see them from here on.
+        let shown = sets[side].metrics[ids[side].index()].shown(1);
         let calls = sets[side].metric("calls").filter(|calls| *calls != ids[side]);
         let of_run = sets[side].runs.iter().zip(&factors[side]);
         of_run
@@ -36,7 +35,7 @@ pub fn diff(before: &Loaded, after: &Loaded, query: &DiffQuery) -> Result<Diff, 
                 cells: &run.cells,
                 metric: ids[side],
                 calls,
-                factor: factor * stored,
+                factor: factor * shown,
                 quantum: quantum(&metric.metric, run, ids[side]),
             })
             .collect::<Vec<_>>()
@@ -53,7 +52,7 @@ pub fn diff(before: &Loaded, after: &Loaded, query: &DiffQuery) -> Result<Diff, 
         totals.sum::<f64>() / runs.len().max(1) as f64
     };
     let min_delta = query.min_delta.map(|least| match least {
-        MinDelta::Absolute(value) => value * 10f64.powi(decimals(0)),
+        MinDelta::Absolute(value) => value,
         MinDelta::Share(share) => share * typical(&runs[0]),
     });
     let found = suspects(&evidence, Options { min_delta });
@@ -180,7 +179,6 @@ fn answer(
     }
     Diff {
         method: query.method,
-        // Values are as users see them from here on.
         metric: Metric { decimals: 0, ..metric },
         verdict: found.verdict,
         before: side(before, &found.before),

@@ -17,7 +17,6 @@ Examples:
   perfblame diff old/ new/ --work 12000,9000     the program got less done after
   perfblame diff old/ new/ --root handle         only what `handle` does
   perf script | perfblame diff base.txt -        one side from a pipe
-  perfblame diff old/ new/ --html page.html      a page to look into, besides the text
   perfblame diff old/ new/ --format markdown     for a pull request
   perfblame diff old/ new/ --format json | jq '.suspects[0].function'
 

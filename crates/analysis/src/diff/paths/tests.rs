@@ -77,8 +77,8 @@ fn what_is_folded_is_said() {
     let after = format!("{}\n{}", "main ".repeat(1_200), columns.join(" "));
     let answer = ranked(&loaded(&["main"]), &loaded(&[&after]));
     assert_eq!(answer.paths.len(), 1_000);
-    let [warning] = &*answer.warnings else { panic!("{:?}", answer.warnings) };
-    assert_eq!((warning.code.as_str(), warning.count), ("paths-folded", 200));
+    let warning = answer.warnings.iter().find(|warning| warning.code == "paths-folded").unwrap();
+    assert_eq!(warning.count, 200);
     expect![["the first 1000 paths are listed; the others differ by 200 samples together, none by more than 1"]].assert_eq(&warning.message);
 }
 
