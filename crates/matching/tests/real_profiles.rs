@@ -70,14 +70,7 @@ fn matched(side: &Side<'_>, matching: &Matching, wanted: &dyn Fn(NodeId) -> bool
 
 #[test]
 fn two_versions_of_a_library() {
-<<<<<<< HEAD
-    let Some(sample) = corpus().map(|corpus| corpus.with_file_name("corpus-web-sample")) else {
-        return;
-    };
-    let (old, new) = (folder(&sample.join("old")), folder(&sample.join("new")));
-=======
     let Some([old, new]) = web_sample() else { return };
->>>>>>> c55db4f (Tell namesakes, anonymous and minified functions apart by place, callers and callees)
     let (old_weights, new_weights) = (weights(&old), weights(&new));
     let before = Side { symbols: &old.symbols, tree: &old.tree, weights: &old_weights };
     let after = Side { symbols: &new.symbols, tree: &new.tree, weights: &new_weights };
@@ -182,38 +175,6 @@ fn disguise(side: &Side<'_>, components: &[&str], how: Disguise) -> Disguised {
         original.push(node);
         push(&mut todo, side.tree.children(node).collect(), Some(row));
     }
-<<<<<<< HEAD
-    for found in &identity.matches {
-        let (was, is) =
-            (before.symbols.function(found.before), after.symbols.function(found.after));
-        println!(
-            "{} {:?}:{:?} -> {} {:?} {} [{:?}]",
-            before.symbols.name(found.before),
-            was.line,
-            was.column,
-            after.symbols.name(found.after),
-            is.line,
-            found.reason(before.symbols, after.symbols),
-            after.symbols.component(found.after)
-        );
-    }
-    for side in 0..2 {
-        let s = [&before, &after][side];
-        for (id, f) in s.symbols.functions() {
-            let class = if side == 0 { identity.before(id) } else { identity.after(id) };
-            let other = [&after, &before][side];
-            let has = other.symbols.functions().any(|(o, _)| {
-                class == if side == 0 { identity.after(o) } else { identity.before(o) }
-            });
-            if !has {
-                println!(
-                    "open {side}: {} {:?} {:?}",
-                    s.symbols.name(id),
-                    f.line,
-                    s.symbols.component(id)
-                );
-            }
-=======
     let tree = Cct::from_preorder(side.tree.grain(), parents, labels);
     let weights = original.iter().map(|node| side.weights[node.index()]).collect();
     Disguised { symbols, tree, weights, original }
@@ -226,7 +187,6 @@ fn letters(mut number: usize) -> String {
         number /= 26;
         if number == 0 {
             return name;
->>>>>>> c55db4f (Tell namesakes, anonymous and minified functions apart by place, callers and callees)
         }
     }
 }
