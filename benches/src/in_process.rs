@@ -9,6 +9,7 @@ use perfblame_cct::{
 };
 use perfblame_fixtures::{synthetic_frames, synthetic_profile, synthetic_stacks};
 
+use crate::matching;
 use crate::table::Row;
 
 type InProcess = fn() -> Vec<Row>;
@@ -18,12 +19,13 @@ pub const BENCHES: &[(&str, InProcess)] = &[
     ("merging samples into a tree", merge_samples),
     ("a tree of 1.5 million nodes", large_tree),
     ("critical graph of timelines", timelines),
+    ("matching two trees", matching::match_trees),
 ];
 
 /// Depth of the stacks that trees are made of.
-const DEPTH: usize = 40;
+pub const DEPTH: usize = 40;
 
-fn row(what: &str, input: &str, measured: f64, unit: &str, limit: f64) -> Row {
+pub fn row(what: &str, input: &str, measured: f64, unit: &str, limit: f64) -> Row {
     Row {
         what: what.to_owned(),
         input: input.to_owned(),
@@ -95,7 +97,7 @@ fn timelines() -> Vec<Row> {
 }
 
 /// Seconds of the fastest of five turns.
-fn fastest(mut work: impl FnMut() -> usize) -> f64 {
+pub fn fastest(mut work: impl FnMut() -> usize) -> f64 {
     let turns = (0..5).map(|_| {
         let start = Instant::now();
         std::hint::black_box(work());

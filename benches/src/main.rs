@@ -5,6 +5,7 @@
 
 mod in_process;
 mod inputs;
+mod matching;
 mod measure;
 mod peers;
 mod table;

@@ -7,6 +7,7 @@
 
 mod local;
 mod moves;
+mod parents;
 mod shape;
 
 use perfblame_cct::NodeId;
@@ -34,7 +35,8 @@ pub fn match_anchored(before: &Side<'_>, after: &Side<'_>, identity: &Identity) 
     let roots = [before, after].map(|side| side.tree.roots().collect::<Vec<_>>());
     local.match_children(&mut found, &roots[0], &roots[1]);
     local.match_below(&mut found);
-    moves::match_moved(&mut found, &mut local);
+    let moved = moves::match_moved(&mut found, &mut local);
+    parents::match_parents(&mut found, &mut local, moved);
     found.matching
 }
 
@@ -62,21 +64,23 @@ impl Found<'_> {
         partner.is_none()
     }
 
-    /// True when both carry a part of their side that is worth knowing where it went.
-    fn is_heavy(&self, before: NodeId, after: NodeId) -> bool {
-        let is_heavy = |side: usize, node: NodeId| {
-            let total = self.shapes[side].total;
-            total > 0 && i128::from(self.weight(side, node)) * HEAVY >= total
-        };
-        is_heavy(0, before) && is_heavy(1, after)
+    /// True when a node carries a part of its side that is worth knowing where it went.
+    fn is_heavy(&self, side: usize, node: NodeId) -> bool {
+        let total = self.shapes[side].total;
+        total > 0 && i128::from(self.weight(side, node)) * HEAVY >= total
     }
 
-    /// Makes two nodes of one class partners in the same place.
+    /// Makes two nodes partners in the same place.
     fn pair_in_place(&mut self, before: NodeId, after: NodeId) {
+        let link = self.link_in_place(before, after);
+        self.matching.pair(before, after, link);
+    }
+
+    /// How two nodes below partners differ: at most in name.
+    fn link_in_place(&self, before: NodeId, after: NodeId) -> Link {
         let class = self.class(1, after);
         let renamed = self.class(0, before) != class || self.identity.is_renamed(class);
-        let link = if renamed { Link::Renamed } else { Link::Same };
-        self.matching.pair(before, after, link);
+        if renamed { Link::Renamed } else { Link::Same }
     }
 }
 

@@ -49,7 +49,7 @@ impl Why {
     pub fn phrase(self) -> &'static str {
         match self {
             Self::Name => "same name",
-            Self::Component => "same name, file or version aside",
+            Self::Component => "same name, host and version aside",
             Self::Suffix => "same name, suffix aside",
             Self::Template => "same name, template arguments aside",
             Self::OtherComponent => "same name in another component",
@@ -130,6 +130,7 @@ impl Identity {
         let mut work = Work::new(&functions);
         names::match_names(&mut work);
         if work.is_anything_open() {
+            work.forget_minified_names();
             neighbours::match_neighbours(&mut work, [before, after]);
         }
         work.finish()
@@ -161,3 +162,6 @@ impl Identity {
         self.matches.get(row)
     }
 }
+
+#[cfg(test)]
+mod tests;

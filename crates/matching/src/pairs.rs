@@ -60,6 +60,11 @@ impl Matching {
         free
     }
 
+    /// Corrects how a node of the after side differs from its partner.
+    pub fn relink(&mut self, after: NodeId, link: Link) {
+        self.link[after.index()] = link;
+    }
+
     /// The partner of a node of the before side.
     pub fn after(&self, before: NodeId) -> Option<NodeId> {
         self.partner_of_before[before.index()]

@@ -331,12 +331,12 @@ impl Local {
         contexts[0][class] == 1 && contexts[1][class] == 1
             || (found.sides[0].tree.subtree(before).len() >= 2
                 && found.sides[1].tree.subtree(after).len() >= 2)
-            || found.is_heavy(before, after)
+            || (found.is_heavy(0, before) && found.is_heavy(1, after))
     }
 }
 
 /// What a subtree weighs here: its weight, and its size for trees without weights.
-fn mass(found: &Found<'_>, side: usize, node: NodeId) -> i128 {
+pub(super) fn mass(found: &Found<'_>, side: usize, node: NodeId) -> i128 {
     i128::from(found.weight(side, node).max(0)) + found.sides[side].tree.subtree(node).len() as i128
 }
 

@@ -8,13 +8,16 @@ use hashbrown::HashMap;
 use perfblame_cct::NodeId;
 
 use super::Found;
-use super::local::Local;
+use super::local::{Local, mass};
 use crate::Link;
 
-/// A subtree this small says nothing.
+/// A subtree smaller than this says nothing.
 const LEAST_SIZE: usize = 3;
 
-/// Functions in so many contexts are helpers, unless they are heavy.
+/// A light one must be larger: what is seen a few times is seen here in one recording and there in another.
+const LEAST_LIGHT_SIZE: usize = 10;
+
+/// Light functions in more contexts are helpers.
 const MOST_CONTEXTS: u32 = 4;
 
 /// Walks up from a moved node end here: whether it was wrapped is not worth more.
@@ -23,11 +26,13 @@ const MOST_STEPS_UP: usize = 64;
 /// Turns for each likeness: what stands inside a moved subtree comes in the next one.
 const MOST_TURNS: usize = 4;
 
-/// Pairs what was moved, and what is below it.
-pub(super) fn match_moved(found: &mut Found<'_>, local: &mut Local) {
+/// Pairs what was moved, and what is below it; returns the pairs whose links are not those of their callers.
+pub(super) fn match_moved(found: &mut Found<'_>, local: &mut Local) -> Vec<(NodeId, NodeId)> {
+    let mut all = Vec::new();
+    let mut open = movable(found, local);
     for likeness in Likeness::ALL {
         for _ in 0..MOST_TURNS {
-            let moved = outermost(found, candidates(found, local, likeness));
+            let moved = outermost(found, candidates(found, &open, likeness));
             if moved.is_empty() {
                 break;
             }
@@ -35,9 +40,35 @@ pub(super) fn match_moved(found: &mut Found<'_>, local: &mut Local) {
                 let link = link(found, before, after);
                 local.pair(found, before, after, link);
                 local.match_below(found);
+                all.push((before, after));
+            }
+            for (side, open) in open.iter_mut().enumerate() {
+                open.retain(|node| found.is_open(side, *node));
             }
         }
     }
+    all
+}
+
+/// Open nodes, by side, whose turning up elsewhere would be no accident: the subtree has some size, the function is on
+/// both sides and in few contexts, or it is heavy.
+fn movable(found: &Found<'_>, local: &mut Local) -> [Vec<NodeId>; 2] {
+    let contexts = local.contexts(found);
+    [0, 1].map(|side: usize| {
+        let tree = found.sides[side].tree;
+        let is_movable = |node: &NodeId| {
+            let class = found.class(side, *node) as usize;
+            let counts = [contexts[0][class], contexts[1][class]];
+            let size = tree.subtree(*node).len();
+            found.is_open(side, *node)
+                && size >= LEAST_SIZE
+                && counts[1 - side] > 0
+                && (found.is_heavy(side, *node)
+                    || (size >= LEAST_LIGHT_SIZE
+                        && counts.iter().all(|count| *count <= MOST_CONTEXTS)))
+        };
+        tree.nodes().filter(is_movable).collect()
+    })
 }
 
 /// What two subtrees must have in common, from the strictest.
@@ -58,9 +89,12 @@ impl Likeness {
         [Self::EqualBelowCaller, Self::Equal, Self::AlikeBelowCaller, Self::Alike];
 }
 
-/// Open nodes that are alone with what they must have in common, in the order of the before side.
-fn candidates(found: &Found<'_>, local: &mut Local, likeness: Likeness) -> Vec<(NodeId, NodeId)> {
-    let mut groups: HashMap<(u64, u32), [(NodeId, u32); 2]> = HashMap::new();
+/// Movable nodes that are alone with what they must have in common.
+fn candidates(
+    found: &Found<'_>,
+    open: &[Vec<NodeId>; 2],
+    likeness: Likeness,
+) -> Vec<(NodeId, NodeId)> {
     let key = |side: usize, node: NodeId| {
         let parent = found.sides[side].tree.parent(node);
         let caller = parent.map_or(u32::MAX, |parent| found.class(side, parent));
@@ -73,30 +107,17 @@ fn candidates(found: &Found<'_>, local: &mut Local, likeness: Likeness) -> Vec<(
             Likeness::Alike => (class, u32::MAX),
         }
     };
-    for side in 0..2 {
-        let tree = found.sides[side].tree;
-        for node in tree.nodes() {
-            if found.is_open(side, node) && tree.subtree(node).len() >= LEAST_SIZE {
-                let (first, count) =
-                    &mut groups.entry(key(side, node)).or_insert([(node, 0); 2])[side];
-                if *count == 0 {
-                    *first = node;
-                }
-                *count += 1;
-            }
-        }
+    let mut rows: Vec<((u64, u32), usize, NodeId)> = Vec::new();
+    for (side, nodes) in open.iter().enumerate() {
+        rows.extend(nodes.iter().map(|node| (key(side, *node), side, *node)));
     }
-    let mut pairs: Vec<(NodeId, NodeId)> = Vec::new();
-    for node in found.sides[0].tree.nodes().filter(|node| found.is_open(0, *node)) {
-        if let Some([(before, 1), (after, 1)]) = groups.get(&key(0, node))
-            && *before == node
-            && is_no_helper(found, local, *before, *after)
-            && is_alike(found, *before, *after)
-        {
-            pairs.push((*before, *after));
-        }
-    }
-    pairs
+    rows.sort_unstable();
+    let groups = rows.chunk_by(|one, other| one.0 == other.0);
+    let pairs = groups.filter_map(|group| match group {
+        [(_, 0, before), (_, 1, after)] => Some((*before, *after)),
+        _ => None,
+    });
+    pairs.filter(|(before, after)| is_alike(found, *before, *after)).collect()
 }
 
 /// Those that stand inside no other on either side. Two that stand inside each other are both left out.
@@ -118,12 +139,6 @@ fn outermost(found: &Found<'_>, mut pairs: Vec<(NodeId, NodeId)>) -> Vec<(NodeId
     pairs
 }
 
-fn is_no_helper(found: &Found<'_>, local: &mut Local, before: NodeId, after: NodeId) -> bool {
-    let class = found.class(0, before) as usize;
-    local.contexts(found).iter().all(|contexts| contexts[class] <= MOST_CONTEXTS)
-        || found.is_heavy(before, after)
-}
-
 /// True when at least half of what is below either is below the other too.
 fn is_alike(found: &Found<'_>, before: NodeId, after: NodeId) -> bool {
     if found.shapes[0].hash[before.index()] == found.shapes[1].hash[after.index()] {
@@ -133,9 +148,7 @@ fn is_alike(found: &Found<'_>, before: NodeId, after: NodeId) -> bool {
     for (side, node) in [before, after].into_iter().enumerate() {
         let tree = found.sides[side].tree;
         for child in tree.children(node) {
-            let mass =
-                i128::from(found.weight(side, child).max(0)) + tree.subtree(child).len() as i128;
-            classes.entry(found.class(side, child)).or_default()[side] += mass;
+            classes.entry(found.class(side, child)).or_default()[side] += mass(found, side, child);
         }
     }
     let (mut common, mut all) = ([0; 2], [0; 2]);

@@ -24,16 +24,26 @@ fn match_profiles(old: &Profile, new: &Profile) -> Matching {
 }
 
 fn joint_of(old: &Profile, new: &Profile) -> Joint {
+    joint_with(old, new, Identity::of)
+}
+
+type IdentityOf = fn(&Side<'_>, &Side<'_>) -> Identity;
+
+fn joint_with(old: &Profile, new: &Profile, identity: IdentityOf) -> Joint {
     with_sides(old, new, |before, after| {
-        let identity = Identity::of(before, after);
+        let identity = identity(before, after);
         join(before, after, &identity, &match_anchored(before, after, &identity))
     })
 }
 
 /// Both sides as one tree, with what became of each context.
 fn check(before: &str, after: &str, expected: &Expect) {
+    check_with(Identity::of, before, after, expected);
+}
+
+fn check_with(identity: IdentityOf, before: &str, after: &str, expected: &Expect) {
     let (old, new) = (profile(before), profile(after));
-    let joint = joint_of(&old, &new);
+    let joint = joint_with(&old, &new, identity);
     let mut text = String::new();
     for node in joint.tree.nodes() {
         let depth = joint.tree.ancestors(node).count() * 2 - 2;
@@ -187,6 +197,39 @@ fn another_name_for_what_calls_the_same() {
 }
 
 #[test]
+fn callers_of_what_was_found_are_found() {
+    // Functions alone do not tell that they are one.
+    check_with(
+        Identity::by_name,
+        "main main main  main
+         one  one  other other
+         two  two  .     leaf
+         lex  tree .     .
+         read node .     .
+         get  put  .     .",
+        "main main main  main
+         uno  uno  other other
+         due  due  .     leaf
+         lex  tree .     .
+         read node .     .
+         get  put  .     .",
+        &expect![[r#"
+            main
+              uno was one
+                due was two
+                  lex
+                    read
+                      get
+                  tree
+                    node
+                      put
+              other
+                leaf
+        "#]],
+    );
+}
+
+#[test]
 fn recursion_of_another_depth() {
     check(
         "main main
@@ -208,6 +251,25 @@ fn recursion_of_another_depth() {
                 f
         "#]],
     );
+}
+
+/// A chain of calls, with a frame more in the middle where wanted.
+fn chain(depth: usize, extra: bool) -> Profile {
+    let mut names: Vec<String> = (0..depth).map(|level| format!("f{}", level % 1000)).collect();
+    if extra {
+        names.insert(depth / 2, "between".to_owned());
+    }
+    profile(&names.join("\n"))
+}
+
+#[test]
+fn trees_can_be_deep() {
+    let (old, new) = (chain(100_000, false), chain(100_000, true));
+    let matching = match_profiles(&old, &new);
+    assert_eq!(matching.pairs_count(), 100_000);
+    let wrapped = new.tree.nodes().filter(|node| matching.link(*node) == Link::Wrapped).count();
+    assert_eq!(wrapped, 1);
+    assert_eq!(match_profiles(&new, &new).pairs_count(), 100_001);
 }
 
 /// The path of a node, by function names and places.

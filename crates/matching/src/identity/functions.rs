@@ -31,6 +31,8 @@ pub(super) struct Facts {
     pub place: Option<Place>,
     pub layers: Layers,
     pub naming: Naming,
+    /// It is in the tree. Tables of symbols can hold what no context refers to.
+    pub is_used: bool,
 }
 
 /// How much a name says.
@@ -60,32 +62,30 @@ pub(super) struct Functions<'a> {
     pub facts: [Vec<Facts>; 2],
     /// The names behind [`Facts::base`].
     bases: Vec<Cow<'a, str>>,
+    /// By home: a minifier went over it before, after or both.
+    pub minified: Vec<bool>,
 }
 
 impl<'a> Functions<'a> {
     pub fn of(before: &Side<'a>, after: &Side<'a>) -> Self {
-        let (mut names, mut bases, mut homes) = (Texts::new(), Texts::new(), Texts::new());
+        let (mut names, mut bases) = (Texts::new(), Texts::new());
         // Texts repeat: each is cleaned once.
-        let (mut base_of, mut home_of) = (vec![0u32], vec![0u32]);
+        let mut base_of = vec![0u32];
         let mut facts = [before, after].map(|side| {
             let mut facts = Vec::with_capacity(side.symbols.functions().len());
+            let used = used(side);
             for (id, function) in side.symbols.functions() {
                 let name = names.number(Cow::Borrowed(side.symbols.name(id)));
-                let component = side.symbols.component(id);
-                let component = component.map_or(0, |text| names.number(Cow::Borrowed(text)));
-                let signature = function.signature.map(|id| side.symbols.text(id));
-                let signature = signature.map_or(0, |text| names.number(Cow::Borrowed(text)));
+                let mut number = |text: Option<&'a str>| {
+                    text.map_or(0, |text| names.number(Cow::Borrowed(text)))
+                };
+                let component = number(side.symbols.component(id));
+                let signature = number(function.signature.map(|id| side.symbols.text(id)));
                 base_of.resize(names.len(), 0);
-                home_of.resize(names.len(), 0);
                 if base_of[name as usize] == 0 {
                     let kinds = NameKinds::default().without(NameKind::Urls);
                     let base = normalise_name(side.symbols.name(id), kinds);
                     base_of[name as usize] = bases.number(base);
-                }
-                if let Some(text) = side.symbols.component(id)
-                    && home_of[component as usize] == 0
-                {
-                    home_of[component as usize] = homes.number(home(text));
                 }
                 facts.push(Facts {
                     name,
@@ -93,15 +93,17 @@ impl<'a> Functions<'a> {
                     is_copy: bases.text(base_of[name as usize]) != side.symbols.name(id),
                     signature,
                     component,
-                    home: if component == 0 { 0 } else { home_of[component as usize] },
+                    home: 0,
                     place: place(function.line, function.column),
                     layers: layers(function.layer),
                     naming: naming_of(side.symbols.name(id)),
+                    is_used: used[id.index()],
                 });
             }
             facts
         });
-        let minified = minified_homes(&facts, &names, homes.len());
+        let homes = find_homes(&mut facts, &names);
+        let minified = minified_homes(&facts, &names, homes);
         for fact in facts.iter_mut().flatten() {
             if fact.naming == Naming::Chosen
                 && minified[fact.home as usize]
@@ -110,13 +112,47 @@ impl<'a> Functions<'a> {
                 fact.naming = Naming::MadeUp;
             }
         }
-        Self { facts, bases: bases.texts }
+        Self { facts, bases: bases.texts, minified }
     }
 
     /// The name without what compilers and linkers append.
     pub fn base(&self, fact: &Facts) -> &str {
         self.bases.get(fact.base as usize).map_or("", |text| text)
     }
+}
+
+/// Gives functions their homes and says how many numbers that took. A component that both sides have is a home of its
+/// own, and only the others are known by what is left of their names: pages load several scripts that differ in nothing
+/// but host or query.
+fn find_homes(facts: &mut [Vec<Facts>; 2], names: &Texts<'_>) -> usize {
+    let mut seen = vec![0u8; names.len()];
+    for (side, facts) in facts.iter().enumerate() {
+        for fact in facts.iter().filter(|fact| fact.is_used) {
+            seen[fact.component as usize] |= 1 << side;
+        }
+    }
+    let mut keys = Texts::new();
+    let mut home_of = vec![0u32; names.len()];
+    for (component, seen) in seen.into_iter().enumerate().skip(1).filter(|(_, seen)| *seen != 0) {
+        let text = names.text(component as u32);
+        // No component is called like this: the number says which it is.
+        let key = if seen == 3 { format!("\0{component}").into() } else { home(text) };
+        home_of[component] = keys.number(key);
+    }
+    for fact in facts.iter_mut().flatten() {
+        fact.home = home_of[fact.component as usize];
+    }
+    keys.len()
+}
+
+fn used(side: &Side<'_>) -> Vec<bool> {
+    let mut frames = vec![false; side.symbols.frames().len()];
+    side.tree.nodes().for_each(|node| frames[side.tree.frame(node).index()] = true);
+    let mut used = vec![false; side.symbols.functions().len()];
+    for (id, frame) in side.symbols.frames() {
+        used[frame.function.index()] |= frames[id.index()];
+    }
+    used
 }
 
 fn place(line: Option<NonZeroU32>, column: Option<NonZeroU32>) -> Option<Place> {
@@ -148,17 +184,24 @@ fn naming_of(name: &str) -> Naming {
     }
 }
 
-/// Components in which most names have one or two letters.
+/// Components that a minifier went over, on either side: most names have one or two letters, or nearly all at most
+/// three.
 fn minified_homes(facts: &[Vec<Facts>; 2], names: &Texts<'_>, homes: usize) -> Vec<bool> {
-    let mut counts = vec![(0u32, 0u32); homes];
-    for fact in facts.iter().flatten().filter(|fact| fact.naming == Naming::Chosen) {
-        let (named, short) = &mut counts[fact.home as usize];
-        *named += 1;
-        *short += u32::from(is_short(names.text(fact.name), 2));
+    let mut minified = vec![false; homes];
+    for facts in facts {
+        let mut counts = vec![(0u32, [0u32; 2]); homes];
+        for fact in facts.iter().filter(|fact| fact.is_used && fact.naming == Naming::Chosen) {
+            let (named, short) = &mut counts[fact.home as usize];
+            *named += 1;
+            short[0] += u32::from(is_short(names.text(fact.name), 2));
+            short[1] += u32::from(is_short(names.text(fact.name), 3));
+        }
+        // Three are too few to tell; 0 is no component, where short names are somebody's choice.
+        for (home, (named, [two, three])) in counts.into_iter().enumerate().skip(1) {
+            minified[home] |= named >= 4 && (two * 2 > named || three * 4 > named * 3);
+        }
     }
-    // Three are too few to tell; 0 is no component, where short names are somebody's choice.
-    let is_minified = |(named, short): (u32, u32)| named >= 4 && short * 2 > named;
-    (0..homes).map(|home| home > 0 && is_minified(counts[home])).collect()
+    minified
 }
 
 /// True when no part of the name has more letters than that: `a`, `aB`, `a.b`, `t.e`.

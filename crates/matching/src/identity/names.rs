@@ -7,7 +7,7 @@ use hashbrown::HashMap;
 use perfblame_cct::{NameKind, NameKinds, normalise_name};
 
 use super::Why;
-use super::functions::Naming;
+use super::functions::{Facts, Naming};
 use super::places::match_unmoved;
 use super::work::{NONE, Row, Work};
 
@@ -32,12 +32,21 @@ pub(super) fn match_names(work: &mut Work<'_>) {
     });
     // Where a file did not change, places are as good as names, and all its functions have one.
     match_unmoved(work);
+    // Of namesakes, one can be without a place: the engine lost it on inlining.
+    work.pair_unique(Why::Name, 1.0, |work, side, row| {
+        let fact = chosen(work, side, row).filter(|fact| fact.place.is_none())?;
+        Some((fact.name, fact.component, fact.signature, fact.layers))
+    });
+    let namesakes = namesakes(work);
+    let alone = |work: &Work<'_>, side: usize, row: Row| {
+        chosen(work, side, row).filter(|_| !namesakes[side][row as usize])
+    };
     work.pair_unique(Why::Component, 0.9, |work, side, row| {
-        let fact = chosen(work, side, row)?;
+        let fact = alone(work, side, row)?;
         Some((fact.name, fact.home, fact.layers))
     });
     work.pair_unique(Why::Suffix, 0.95, |work, side, row| {
-        let fact = chosen(work, side, row)?;
+        let fact = alone(work, side, row)?;
         Some((fact.base, fact.home, fact.layers))
     });
     join_copies(work);
@@ -46,11 +55,11 @@ pub(super) fn match_names(work: &mut Work<'_>) {
     }
     find_moved_files(work);
     work.pair_unique(Why::OtherComponent, 0.9, |work, side, row| {
-        let fact = chosen(work, side, row)?;
+        let fact = alone(work, side, row)?;
         Some((fact.base, work.home[side][row as usize], fact.layers))
     });
     work.pair_unique(Why::Template, 0.85, |work, side, row| {
-        let fact = chosen(work, side, row)?;
+        let fact = alone(work, side, row)?;
         let name = work.functions.base(&fact);
         // Only names that have arguments get here, so that most are not copied.
         let folded = normalise_name(name, NameKinds::none().with(NameKind::TemplateArguments));
@@ -58,9 +67,22 @@ pub(super) fn match_names(work: &mut Work<'_>) {
             .then(|| (folded.into_owned(), work.home[side][row as usize], fact.layers))
     });
     work.pair_unique(Why::OtherComponent, 0.85, |work, side, row| {
-        let fact = chosen(work, side, row)?;
+        let fact = alone(work, side, row)?;
         (work.functions.base(&fact).len() >= DISTINCTIVE).then_some((fact.base, fact.layers))
     });
+}
+
+/// Functions that have namesakes in their component, by side. When some of them were matched, those that are left over
+/// need not be one: a name is not enough for them.
+fn namesakes(work: &Work<'_>) -> [Vec<bool>; 2] {
+    work.functions.facts.each_ref().map(|facts| {
+        let key = |fact: &Facts| (fact.name, fact.home, fact.signature, fact.layers);
+        let mut counts: HashMap<_, u32> = HashMap::new();
+        for fact in facts.iter().filter(|fact| fact.is_used) {
+            *counts.entry(key(fact)).or_default() += 1;
+        }
+        facts.iter().map(|fact| counts.get(&key(fact)).is_some_and(|count| *count > 1)).collect()
+    })
 }
 
 /// A copy that the compiler made on one side only, such as `f.constprop.0`, is the function it was made of.

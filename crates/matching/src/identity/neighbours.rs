@@ -12,17 +12,21 @@ use hashbrown::HashMap;
 
 use super::Why;
 use super::call_graph::CallGraph;
+use super::functions::Place;
 use super::places::{Places, like_name};
 use super::work::{NONE, Row, Work};
 use crate::Side;
 use features::Features;
-use score::{Scale, Scored, score};
+use score::{Evidence, Scale, Scored, score};
 
 /// Bars, each kept until nobody passes it.
 const BARS: [f64; 4] = [0.8, 0.65, 0.5, 0.4];
 
 /// How far the best must be ahead of the next.
 const MARGIN: f64 = 0.08;
+
+/// What functions that are matched by order must score at least.
+const LEAST_IN_ORDER: f64 = 0.3;
 
 /// Rounds in all; matches spread by one call a round.
 const MOST_ROUNDS: usize = 48;
@@ -41,11 +45,9 @@ pub(super) fn match_neighbours(work: &mut Work<'_>, sides: [&Side<'_>; 2]) {
     let graphs = [0, 1].map(|side: usize| CallGraph::of(work, side, sides[side]));
     let edges: usize = graphs.iter().map(|graph| graph.callers.len() + graph.callees.len()).sum();
     let mut budget = WORK + WORK_OF_EDGE * edges;
-    let mut bars = BARS.iter();
-    let mut bar = bars.next();
+    let mut bars = BARS.iter().peekable();
     let mut last: Vec<Scored> = Vec::new();
     for _ in 0..MOST_ROUNDS {
-        let Some(least) = bar else { break };
         if !work.is_anything_open() {
             break;
         }
@@ -55,26 +57,28 @@ pub(super) fn match_neighbours(work: &mut Work<'_>, sides: [&Side<'_>; 2]) {
         }
         let features = [0, 1].map(|side: usize| Features::of(work, &graphs[side], side));
         let candidates = candidates(work, &features, &places);
-        let cost: usize = candidates
-            .iter()
-            .map(|(before, after)| {
-                features[0].of_row(*before).len() + features[1].of_row(*after).len()
-            })
-            .sum();
+        let length = |side: usize, row| features[side].of_row(row).len();
+        let pairs = candidates.iter().map(|(before, after)| length(0, *before) + length(1, *after));
+        let cost: usize = pairs.sum();
         if cost > budget {
             break;
         }
         budget -= cost;
         let scale = Scale::of(&features);
-        last = (candidates.into_iter())
-            .map(|(before, after)| score(work, &graphs, &features, &scale, &places, before, after))
-            .collect();
-        let mut accepted = accept(work, &last, *least);
-        if accepted == 0 {
-            accepted = match_in_order(work, &places, &features);
+        let evidence = Evidence { graphs: &graphs, features, scale, places };
+        let pairs = candidates.into_iter();
+        last = pairs.map(|(before, after)| score(work, &evidence, before, after)).collect();
+        while let Some(bar) = bars.peek() {
+            if accept(work, &last, **bar) > 0 {
+                break;
+            }
+            bars.next();
         }
-        if accepted == 0 {
-            bar = bars.next();
+        if bars.peek().is_none() {
+            if match_in_order(work, &evidence) == 0 {
+                break;
+            }
+            bars = BARS.iter().peekable();
         }
     }
     merge_undecided(work, &last);
@@ -88,17 +92,28 @@ fn candidates(work: &Work<'_>, features: &[Features; 2], places: &Places) -> Vec
         let other = &features[1 - side];
         for row in work.open(side) {
             let layers = work.fact(side, row).layers;
-            let mut postings: Vec<&[(u64, Row)]> = (features[side].of_row(row).iter())
-                .map(|(feature, _)| other.sharing(*feature))
-                .filter(|sharing| !sharing.is_empty() && sharing.len() <= MOST_SHARING)
-                .collect();
-            postings.sort_by_key(|sharing| (sharing.len(), sharing[0].0));
+            let home = work.home[side][row as usize];
             let mut proposed: Vec<Row> = Vec::new();
-            for sharing in postings {
-                if proposed.len() >= MOST_CANDIDATES {
-                    break;
+            // Those of the same component first: there, a caller of hundreds elsewhere can tell something.
+            for everywhere in [false, true] {
+                let mut postings: Vec<_> = (features[side].of_row(row).iter())
+                    .map(|(feature, _)| match everywhere {
+                        true => other.sharing(*feature),
+                        false if home == 0 => &[],
+                        false => other.sharing_at_home(*feature, home),
+                    })
+                    .filter(|sharing| !sharing.is_empty() && sharing.len() <= MOST_SHARING)
+                    .collect();
+                postings.sort_by_key(|sharing| sharing.len());
+                let (mut length, already) = (0, proposed.len());
+                for sharing in postings {
+                    // Cut between lengths: which of two equally common features has the lower number is chance.
+                    if proposed.len() - already >= MOST_CANDIDATES && sharing.len() > length {
+                        break;
+                    }
+                    length = sharing.len();
+                    proposed.extend(sharing.iter().map(|(_, _, row)| *row));
                 }
-                proposed.extend(sharing.iter().map(|(_, row)| *row));
             }
             proposed.retain(|row| work.fact(1 - side, *row).layers == layers);
             found.extend(
@@ -176,10 +191,11 @@ fn accept(work: &mut Work<'_>, scored: &[Scored], bar: f64) -> usize {
 }
 
 /// Matches functions in the order of their places where anchors moved apart: of those between the same anchors with
-/// like names and the same callers, there must be as many before as after.
-fn match_in_order(work: &mut Work<'_>, places: &Places, features: &[Features; 2]) -> usize {
+/// like names and the same callers, there must be as many before as after, and they must keep their distances.
+fn match_in_order(work: &mut Work<'_>, evidence: &Evidence<'_>) -> usize {
+    let places = &evidence.places;
     let mut groups: HashMap<_, [Vec<Row>; 2]> = HashMap::new();
-    for (side, features) in features.iter().enumerate() {
+    for (side, features) in evidence.features.iter().enumerate() {
         for row in work.open(side) {
             let gap = places.gap(side, row);
             let callers = features.callers_of(row);
@@ -197,13 +213,39 @@ fn match_in_order(work: &mut Work<'_>, places: &Places, features: &[Features; 2]
         for (side, rows) in group.iter_mut().enumerate() {
             rows.sort_by_key(|row| (work.fact(side, *row).place, *row));
         }
-        let certainty = if group[0].len() == 1 { 0.8 } else { 0.7 };
-        for (before, after) in group[0].iter().zip(&group[1]) {
-            work.pair(*before, *after, Why::Place, certainty);
-            found += 1;
+        let [before, after] = &group;
+        let pairs = || before.iter().copied().zip(after.iter().copied());
+        let likely = pairs()
+            .all(|(before, after)| score(work, evidence, before, after).score >= LEAST_IN_ORDER);
+        if likely && keep_distances(work, pairs()) {
+            for (before, after) in pairs() {
+                work.pair(before, after, Why::Place, 0.75);
+                found += 1;
+            }
         }
     }
     found
+}
+
+/// True when from one function to the next it is about as far after as it was before. Where other functions were seen on
+/// the two sides, pairs by number are shifted against each other, and distances with them.
+fn keep_distances(work: &Work<'_>, pairs: impl Iterator<Item = (Row, Row)>) -> bool {
+    let places = pairs.filter_map(|(before, after)| {
+        Some([work.fact(0, before).place?, work.fact(1, after).place?])
+    });
+    let mut last: Option<[Place; 2]> = None;
+    for places in places {
+        if let Some(above) = last {
+            let is_one_line = (0..2).all(|side| above[side].line == places[side].line);
+            let at = |place: Place| i64::from(if is_one_line { place.column } else { place.line });
+            let [was, is] = [0, 1].map(|side: usize| at(places[side]) - at(above[side]));
+            if (was - is).abs() * 4 > was.max(is) + 8 {
+                return false;
+            }
+        }
+        last = Some(places);
+    }
+    true
 }
 
 /// Namesakes of one component that match each other equally well become one class: nobody can tell them apart, and

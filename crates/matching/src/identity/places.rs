@@ -170,8 +170,11 @@ impl Places {
         match (self.is_rigid(gap), alike(low).max(alike(high))) {
             (true, Alike::Yes) => Fit::Exact,
             (true, Alike::No) => Fit::Against,
-            (false, Alike::No) => Fit::Between,
             (_, Alike::Line) | (false, Alike::Yes) => Fit::Likely,
+            (false, Alike::No) => match low.zip(high) {
+                Some((low, high)) => between(low, high, [from, to]),
+                None => Fit::Between,
+            },
         }
     }
 
@@ -201,9 +204,8 @@ impl Places {
 
 /// What functions must have in common for their places to tell them: the name, or that it says nothing.
 pub(super) fn like_name(work: &Work<'_>, side: usize, row: Row) -> (Naming, u32) {
-    let fact = work.fact(side, row);
-    match fact.naming {
-        Naming::Chosen => (Naming::Chosen, fact.base),
+    match work.naming[side][row as usize] {
+        Naming::Chosen => (Naming::Chosen, work.fact(side, row).base),
         nothing => (nothing, 0),
     }
 }
@@ -214,6 +216,21 @@ enum Alike {
     /// By as many lines, in another column.
     Line,
     Yes,
+}
+
+/// Between anchors that moved apart, edits moved it by something between the two; much else would take edits that undo
+/// each other.
+fn between(low: [Place; 2], high: [Place; 2], this: [Place; 2]) -> Fit {
+    let is_one_line = low[0].line == high[0].line && low[1].line == high[1].line;
+    let at = |place: Place| i64::from(if is_one_line { place.column } else { place.line });
+    let shift = |[before, after]: [Place; 2]| at(after) - at(before);
+    let (least, most) = (shift(low).min(shift(high)), shift(low).max(shift(high)));
+    let slack = 1 + (at(high[0]) - at(low[0])) / 20;
+    match shift(this) {
+        shift if (least..=most).contains(&shift) => Fit::Likely,
+        shift if (least - slack..=most + slack).contains(&shift) => Fit::Between,
+        _ => Fit::Against,
+    }
 }
 
 /// Whether two functions, each with its place before and after, moved alike. On one line they move by columns.

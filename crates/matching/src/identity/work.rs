@@ -20,6 +20,8 @@ pub(super) struct Work<'a> {
     pub class: [Vec<u32>; 2],
     /// The component of each function, by side, under one number where a file was moved.
     pub home: [Vec<u32>; 2],
+    /// How much the name of each function says, by side.
+    pub naming: [Vec<Naming>; 2],
     /// Pairs in the order they were found, with why and how sure.
     pub pairs: Vec<(Row, Row, Why, f64)>,
     classes: u32,
@@ -29,8 +31,9 @@ impl<'a> Work<'a> {
     pub fn new(functions: &'a Functions<'a>) -> Self {
         let [before, after] = &functions.facts;
         let home = [before, after].map(|facts| facts.iter().map(|fact| fact.home).collect());
+        let naming = [before, after].map(|facts| facts.iter().map(|fact| fact.naming).collect());
         let class = [before, after].map(|facts| vec![NONE; facts.len()]);
-        Self { functions, class, home, pairs: Vec::new(), classes: 0 }
+        Self { functions, class, home, naming, pairs: Vec::new(), classes: 0 }
     }
 
     pub fn fact(&self, side: usize, row: Row) -> &Facts {
@@ -41,14 +44,28 @@ impl<'a> Work<'a> {
         self.class[side][row as usize] == NONE
     }
 
-    /// Functions without a class, in order.
+    /// Functions of the tree without a class, in order.
     pub fn open(&self, side: usize) -> impl Iterator<Item = Row> + '_ {
-        let rows = self.class[side].iter().enumerate();
-        rows.filter(|(_, class)| **class == NONE).map(|(row, _)| row as Row)
+        let rows = self.class[side].iter().zip(&self.functions.facts[side]).enumerate();
+        let open = rows.filter(|(_, (class, fact))| **class == NONE && fact.is_used);
+        open.map(|(row, _)| row as Row)
     }
 
     pub fn is_anything_open(&self) -> bool {
         (0..2).all(|side| self.open(side).next().is_some())
+    }
+
+    /// Where a minifier went over a component between before and after, names that did not match say nothing.
+    pub fn forget_minified_names(&mut self) {
+        for side in 0..2 {
+            for row in 0..self.class[side].len() {
+                let home = self.functions.facts[side][row].home as usize;
+                let naming = &mut self.naming[side][row];
+                if *naming == Naming::Chosen && self.functions.minified[home] {
+                    *naming = Naming::MadeUp;
+                }
+            }
+        }
     }
 
     /// Makes two open functions one.

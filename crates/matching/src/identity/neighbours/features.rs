@@ -1,5 +1,7 @@
 //! The classes of callers and callees of open functions.
 
+use std::ops::RangeInclusive;
+
 use super::super::call_graph::{CallGraph, ROOT};
 use super::super::work::{NONE, Row, Work};
 
@@ -18,8 +20,8 @@ pub(super) struct Features {
     /// Sorted by feature within a function. The weight is the square root of the neighbour's share of what is known,
     /// so that a callee that got ten times slower does not drown all others.
     items: Vec<(Feature, u32)>,
-    /// All of them sorted by feature.
-    index: Vec<(Feature, Row)>,
+    /// All of them sorted by feature, then by the component of the function that has it.
+    index: Vec<(Feature, u32, Row)>,
     /// By function, how much of its callers' and callees' weight has a class, of 1024; none without any.
     known: Vec<[Option<u32>; 2]>,
 }
@@ -77,7 +79,7 @@ impl Features {
                 for (feature, weight) in &scratch {
                     let share = u128::from(*weight) * u128::from(UNIT * UNIT) / u128::from(known);
                     features.items.push((*feature, (share as u64).isqrt() as u32));
-                    features.index.push((*feature, row));
+                    features.index.push((*feature, work.home[side][row as usize], row));
                 }
             }
             let start = features.start[row as usize] as usize;
@@ -95,9 +97,18 @@ impl Features {
     }
 
     /// The open functions that have a feature.
-    pub fn sharing(&self, feature: Feature) -> &[(Feature, Row)] {
-        let start = self.index.partition_point(|(known, _)| *known < feature);
-        let end = self.index.partition_point(|(known, _)| *known <= feature);
+    pub fn sharing(&self, feature: Feature) -> &[(Feature, u32, Row)] {
+        self.range((feature, 0)..=(feature, u32::MAX))
+    }
+
+    /// The open functions of a component that have a feature.
+    pub fn sharing_at_home(&self, feature: Feature, home: u32) -> &[(Feature, u32, Row)] {
+        self.range((feature, home)..=(feature, home))
+    }
+
+    fn range(&self, keys: RangeInclusive<(Feature, u32)>) -> &[(Feature, u32, Row)] {
+        let start = self.index.partition_point(|row| (row.0, row.1) < *keys.start());
+        let end = self.index.partition_point(|row| (row.0, row.1) <= *keys.end());
         &self.index[start..end]
     }
 
@@ -112,9 +123,9 @@ impl Features {
         callers.filter(|feature| feature & 1 == 0).collect()
     }
 
-    /// Every feature once, with how many open functions have it.
-    pub fn counts(&self) -> impl Iterator<Item = (Feature, u32)> {
-        let groups = self.index.chunk_by(|one, other| one.0 == other.0);
-        groups.map(|group| (group[0].0, group.len() as u32))
+    /// Every feature of every component once, with how many of its open functions have it.
+    pub fn counts(&self) -> impl Iterator<Item = ((Feature, u32), u32)> {
+        let groups = self.index.chunk_by(|one, other| (one.0, one.1) == (other.0, other.1));
+        groups.map(|group| ((group[0].0, group[0].1), group.len() as u32))
     }
 }

@@ -21,21 +21,37 @@ pub(super) struct Scored {
     pub why: Why,
 }
 
-/// What a feature weighs: the fewer open functions have it, the more it tells.
-pub(super) struct Scale(HashMap<Feature, u32>);
+/// What a feature weighs: the fewer open functions have it, the more it tells. Functions of one component are compared
+/// among themselves, all others with everybody.
+pub(super) struct Scale {
+    at_home: HashMap<(Feature, u32), u32>,
+    anywhere: HashMap<Feature, u32>,
+}
 
 impl Scale {
     pub fn of(features: &[Features; 2]) -> Self {
-        let mut most: HashMap<Feature, u32> = HashMap::new();
-        for (feature, count) in features.iter().flat_map(Features::counts) {
-            let known = most.entry(feature).or_default();
-            *known = count.max(*known);
+        let mut scale = Self { at_home: HashMap::new(), anywhere: HashMap::new() };
+        for features in features {
+            let mut sums: HashMap<Feature, u32> = HashMap::new();
+            for ((feature, home), count) in features.counts() {
+                let known = scale.at_home.entry((feature, home)).or_default();
+                *known = count.max(*known);
+                let sum = sums.entry(feature).or_default();
+                *sum += count;
+                let known = scale.anywhere.entry(feature).or_default();
+                *known = (*sum).max(*known);
+            }
         }
-        Self(most)
+        scale
     }
 
-    fn of_feature(&self, feature: Feature) -> u64 {
-        let sharing = self.0.get(&feature).copied().unwrap_or(1).max(1);
+    /// The worth of a feature among the functions of a component, or among all.
+    fn of_feature(&self, feature: Feature, home: Option<u32>) -> u64 {
+        let count = match home {
+            Some(home) => self.at_home.get(&(feature, home)),
+            None => self.anywhere.get(&feature),
+        };
+        let sharing = count.copied().unwrap_or(1).max(1);
         u64::from(UNIT) / (1 + u64::from(sharing.ilog2()))
     }
 }
@@ -43,28 +59,38 @@ impl Scale {
 /// One caller that nobody else has in common is worth 1; with so much evidence a perfect likeness is half sure.
 const HALF_SURE: f64 = 0.5;
 
-/// Two names that somebody chose and that differ need more than one like neighbour.
+/// Without a name or a place in common, one like neighbour is not enough.
 const RENAMED_BAR: f64 = 0.6;
 
-pub(super) fn score(
-    work: &Work<'_>,
-    graphs: &[CallGraph; 2],
-    features: &[Features; 2],
-    scale: &Scale,
-    places: &Places,
-    before: Row,
-    after: Row,
-) -> Scored {
+/// A part of all weight that nobody misses by chance.
+const NOT_BY_CHANCE: f64 = 0.005;
+
+/// The lighter of two has at least this part of the heavier.
+const LIKE_WEIGHTS: f64 = 0.6;
+
+/// What is known in one round.
+pub(super) struct Evidence<'a> {
+    pub graphs: &'a [CallGraph; 2],
+    pub features: [Features; 2],
+    pub scale: Scale,
+    pub places: Places,
+}
+
+pub(super) fn score(work: &Work<'_>, evidence: &Evidence<'_>, before: Row, after: Row) -> Scored {
+    let Evidence { graphs, features, scale, places } = evidence;
+    let homes = [work.home[0][before as usize], work.home[1][after as usize]];
+    let same_home = homes[0] == homes[1];
+    let home = (same_home && homes[0] != 0).then_some(homes[0]);
     // Callers and callees, each: what both have, and what either has, as weighted Jaccard sets.
     let mut shared = [0u64; 2];
     let mut either = [0u64; 2];
     for (feature, weights) in both(features[0].of_row(before), features[1].of_row(after)) {
         let kind = (feature & 1) as usize;
-        let worth = scale.of_feature(feature);
+        let worth = scale.of_feature(feature, home);
         shared[kind] += u64::from(weights[0].min(weights[1])) * worth;
         either[kind] += u64::from(weights[0].max(weights[1])) * worth;
     }
-    let (mut inside, mut outside, mut evidence) = (0.0, 0.0, 0.0);
+    let (mut inside, mut outside) = (0.0, 0.0);
     for kind in 0..2 {
         let known = [features[0].known(before, kind), features[1].known(after, kind)];
         // Neighbours that have no class yet speak neither for nor against.
@@ -76,10 +102,9 @@ pub(super) fn score(
         let unit = f64::from(UNIT) * f64::from(UNIT);
         inside += part * shared[kind] as f64 / unit;
         outside += part * either[kind] as f64 / unit;
-        evidence += part * shared[kind] as f64 / unit;
     }
     let likeness = if outside > 0.0 { inside / outside } else { 0.0 };
-    let neighbours = likeness * evidence / (evidence + HALF_SURE);
+    let neighbours = likeness * inside / (inside + HALF_SURE);
     let why = match shared {
         [_, 0] => Why::Callers,
         [0, _] => Why::Callees,
@@ -98,10 +123,11 @@ pub(super) fn score(
         Fit::Against => score * 0.3,
     };
     let (was, is) = (work.fact(0, before), work.fact(1, after));
-    let same_home = work.home[0][before as usize] == work.home[1][after as usize];
-    let mut bar = 0.0;
-    score = match (was.naming, is.naming) {
+    let mut bar = if matches!(fit, Fit::Unknown | Fit::Against) { RENAMED_BAR } else { 0.0 };
+    let naming = (work.naming[0][before as usize], work.naming[1][after as usize]);
+    score = match naming {
         (Naming::Chosen, Naming::Chosen) if was.base == is.base => {
+            bar = 0.0;
             sure(score, if same_home { 0.5 } else { 0.7 })
         }
         (Naming::Chosen, Naming::Chosen) => {
@@ -118,7 +144,13 @@ pub(super) fn score(
     }
     let shares = [graphs[0].share(before), graphs[1].share(after)];
     let ratio = shares[0].min(shares[1]) / shares[0].max(shares[1]).max(f64::MIN_POSITIVE);
-    score *= 0.9 + 0.1 * ratio;
+    // Chance leaves out light functions on one side or the other, but none that would be as heavy as the other's.
+    if fit == Fit::Unknown && ratio >= LIKE_WEIGHTS && shares[0].min(shares[1]) >= NOT_BY_CHANCE {
+        score = sure(score, 0.7);
+    }
+    // How heavy it is can change, and is what is asked in the end; it counts a little, more where names say nothing.
+    let part = if naming.0 == Naming::Chosen && naming.1 == Naming::Chosen { 0.1 } else { 0.15 };
+    score *= 1.0 - part * (1.0 - ratio);
     let why = if fit == Fit::Exact || fit == Fit::Likely && score < 0.8 { Why::Place } else { why };
     Scored { before, after, score, bar, why }
 }
