@@ -9,7 +9,7 @@ use anyhow::{Context, Result, bail};
 use crate::base::Base;
 use crate::files::{self, FileFormat};
 use crate::noise::{self, Noise, Ranges};
-use crate::plant::{Kind, Planted, plant};
+use crate::plant::{Kind, Planted, Wanted, plant};
 use crate::random::Random;
 
 /// What a case is to be. Its text form is its name: `self-all/5/5+5/17`.
@@ -70,11 +70,16 @@ impl Case {
             let base = random.pick(bases).context("no base trees")?;
             let format = *random.pick(&FileFormat::ALL).context("no formats")?;
             let Some(program) = base.program(format) else { continue };
-            let size = f64::from(spec.percent) / 100.0;
-            let Some(planted) = plant(program, format, spec.kind, size, &mut random) else {
-                continue;
+            let mut noise = ranges.draw(&mut random);
+            let samples = noise.samples * spec.runs.0 as f64;
+            let wanted = Wanted {
+                kind: spec.kind,
+                size: f64::from(spec.percent) / 100.0,
+                places: format.tells_columns(),
+                one_sample: 1.0 / samples,
             };
-            let mut noise = ranges.draw(&planted.before, &mut random);
+            let Some(planted) = plant(program, &wanted, &mut random) else { continue };
+            noise.stray = ranges.strays(&planted.before, &mut random);
             keep_sane(&mut noise, &planted);
             return Ok(Self { spec, base: base.name.clone(), format, planted, noise, seed });
         }

@@ -48,7 +48,7 @@ pub struct Row {
     pub seconds: BTreeMap<&'static str, f64>,
 }
 
-/// All cases of the tables, `cases` for each cell; half as many where a cell is one kind and size of thirteen and six,
+/// All cases of the tables, `cases` for each cell; half as many where a cell is one kind and size of fourteen and six,
 /// since most tables add those up.
 pub fn all_cases(cases: usize) -> Vec<Spec> {
     let mut specs = Vec::new();

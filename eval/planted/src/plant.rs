@@ -3,7 +3,6 @@
 mod causes;
 mod disguises;
 
-use crate::files::FileFormat;
 use crate::program::{Key, Program};
 use crate::random::Random;
 
@@ -20,6 +19,8 @@ pub enum Kind {
     MoreCalls,
     /// A function is slower in at least 20 contexts, each of which has little of it.
     ThinSpread,
+    /// A function is slower that was too cheap to be sampled before.
+    Unseen,
     /// Two functions are slower.
     TwoCauses,
     /// A function is slower, others have other names.
@@ -56,12 +57,13 @@ pub enum Kind {
 
 impl Kind {
     /// Kinds with a slowdown to find.
-    pub const SLOWER: [Self; 13] = [
+    pub const SLOWER: [Self; 14] = [
         Self::SelfOne,
         Self::SelfAll,
         Self::NewCallee,
         Self::MoreCalls,
         Self::ThinSpread,
+        Self::Unseen,
         Self::TwoCauses,
         Self::Renamed,
         Self::CulpritRenamed,
@@ -92,6 +94,7 @@ impl Kind {
             Self::NewCallee => "new-callee",
             Self::MoreCalls => "more-calls",
             Self::ThinSpread => "thin-spread",
+            Self::Unseen => "unseen",
             Self::TwoCauses => "two-causes",
             Self::Renamed => "renamed",
             Self::CulpritRenamed => "culprit-renamed",
@@ -196,18 +199,26 @@ struct Site<'a> {
     /// What a planted effect has to cost.
     amount: f64,
     total: f64,
+    /// Samples at or below each context that are expected in all runs before.
+    expected: Vec<f64>,
     random: &'a mut Random,
 }
 
-/// Plants `kind` with an effect of `size` of the whole into a program; none when this program has no place for it.
-pub fn plant(
-    base: &Program,
-    format: FileFormat,
-    kind: Kind,
-    size: f64,
-    random: &mut Random,
-) -> Option<Planted> {
-    if kind.needs_places() && !format.tells_columns() {
+/// What is to be planted.
+pub struct Wanted {
+    pub kind: Kind,
+    /// The effect, as part of the whole before.
+    pub size: f64,
+    /// Files say where functions start.
+    pub places: bool,
+    /// The part of the whole of which one sample is expected on the side before.
+    pub one_sample: f64,
+}
+
+/// Plants something into a program; none when this program has no place for it.
+pub fn plant(base: &Program, wanted: &Wanted, random: &mut Random) -> Option<Planted> {
+    let Wanted { kind, size, places, one_sample } = *wanted;
+    if kind.needs_places() && !places {
         return None;
     }
     let mut before = base.clone();
@@ -216,10 +227,18 @@ pub fn plant(
         node.weight *= random.factor(0.5);
     }
     let total = before.total();
-    let amount = size * total;
+    let expected = before.inclusive().iter().map(|cost| cost / total / one_sample).collect();
     let after = before.clone();
-    let mut site =
-        Site { before, after, causes: Vec::new(), decoys: Vec::new(), amount, total, random };
+    let mut site = Site {
+        before,
+        after,
+        causes: Vec::new(),
+        decoys: Vec::new(),
+        amount: size * total,
+        total,
+        expected,
+        random,
+    };
     site.change(kind)?;
     Some(site.finish(kind, size))
 }
@@ -233,6 +252,7 @@ impl Site<'_> {
             Kind::NewCallee => self.new_callee(),
             Kind::MoreCalls => self.more_calls(),
             Kind::ThinSpread => self.thin_spread(),
+            Kind::Unseen => self.slow_unseen(),
             Kind::TwoCauses => {
                 self.any_self_cause()?;
                 self.any_self_cause()

@@ -97,7 +97,7 @@ pub struct Program {
 }
 
 impl Program {
-    /// What is loaded, without stacks whose beginning is missing.
+    /// What is loaded, without stacks whose beginning is missing and contexts that cost nothing.
     pub fn of(loaded: &Loaded) -> Self {
         let set = &loaded.runs;
         let metric = (0..set.metrics.len())
@@ -110,6 +110,7 @@ impl Program {
                 weights[node.index()] = weights[node.index()].saturating_add(value);
             }
         }
+        let inclusive = set.tree.inclusive(&weights);
         let symbols = &set.symbols;
         let mut program = Self::default();
         let mut known = HashMap::new();
@@ -121,7 +122,7 @@ impl Program {
                 None => symbols.name(id) == TRUNCATED,
                 Some(parent) => rows[parent.index()].is_none(),
             };
-            if cut_off {
+            if cut_off || inclusive[node.index()] <= 0 {
                 continue;
             }
             let row = symbols.function(id);

@@ -7,11 +7,19 @@ use crate::program::{Function, Node, Program, subtree};
 /// In how many contexts a function must be to be spread thinly.
 const SPREAD: usize = 20;
 
+/// So many samples of a context are expected before, so that files before know it: of a context that is new in the
+/// files nobody can tell whether it is slower or its callers are new.
+const SEEN: f64 = 5.0;
+
+/// So many are expected of a context that files before do not know.
+const UNSEEN: f64 = 0.05;
+
 impl Site<'_> {
-    /// Plantable contexts by function, functions in order.
-    fn places(&self) -> Vec<(usize, Vec<usize>)> {
+    /// Plantable contexts of which at least so many samples are expected before, by function, functions in order.
+    fn places(&self, least: f64) -> Vec<(usize, Vec<usize>)> {
         let mut by_function: Vec<Vec<usize>> = vec![Vec::new(); self.after.functions.len()];
-        for node in self.after.plantable() {
+        let seen = |node: &usize| self.expected.get(*node).is_some_and(|count| *count >= least);
+        for node in self.after.plantable().into_iter().filter(seen) {
             by_function[self.after.nodes[node].function].push(node);
         }
         by_function.into_iter().enumerate().filter(|(_, contexts)| !contexts.is_empty()).collect()
@@ -22,7 +30,7 @@ impl Site<'_> {
         &mut self,
         wanted: &dyn Fn(usize, &[usize]) -> bool,
     ) -> Option<(usize, Vec<usize>)> {
-        let mut places = self.places();
+        let mut places = self.places(SEEN);
         places.retain(|(function, contexts)| wanted(*function, contexts));
         self.random.pick(&places).cloned()
     }
@@ -49,13 +57,33 @@ impl Site<'_> {
 
     /// Like [`Site::slow_self`] in all contexts, which are many and get about the same each.
     pub(super) fn thin_spread(&mut self) -> Option<()> {
-        let (function, contexts) = self.pick_function(&|_, contexts| contexts.len() >= SPREAD)?;
+        let mut places = self.places(1.0);
+        places.retain(|(_, contexts)| contexts.len() >= SPREAD);
+        let (function, contexts) = self.random.pick(&places).cloned()?;
         let parts: Vec<f64> = contexts.iter().map(|_| self.random.between(0.5, 1.5)).collect();
         let sum: f64 = parts.iter().sum();
         for (node, part) in contexts.iter().zip(parts) {
             self.after.nodes[*node].weight += self.amount * part / sum;
         }
         self.causes.push(Rows { functions: vec![function], contexts });
+        Some(())
+    }
+
+    /// A context that files before do not know. They cannot tell it from a new call of whatever else is new above it,
+    /// so naming any of that is right.
+    pub(super) fn slow_unseen(&mut self) -> Option<()> {
+        let mut places = self.after.plantable();
+        places.retain(|node| self.expected[*node] < UNSEEN);
+        let node = *self.random.pick(&places)?;
+        self.after.nodes[node].weight += self.amount;
+        let mut functions = Vec::new();
+        for above in self.after.path(node).into_iter().rev() {
+            functions.push(self.after.nodes[above].function);
+            if self.expected[above] >= SEEN {
+                break;
+            }
+        }
+        self.causes.push(Rows { functions, contexts: vec![node] });
         Some(())
     }
 
