@@ -133,6 +133,11 @@ impl Identity {
             work.forget_minified_names();
             neighbours::match_neighbours(&mut work, [before, after]);
         }
+        // What is alone with all that is known of it is still the likeliest partner, however little that is.
+        work.pair_unique(Why::Name, 0.5, |work, side, row| {
+            let fact = work.fact(side, row);
+            Some((fact.name, fact.home, fact.place, fact.layers))
+        });
         work.finish()
     }
 

@@ -16,11 +16,13 @@ const FALSE_DISCOVERIES: f64 = 0.01;
 /// Without a threshold of the user's, less than this part of the total is no finding.
 const LEAST_SHARE: f64 = 2.5e-3;
 /// Beside a suspect, one that is this much smaller explains nothing.
-const BESIDE: f64 = 0.05;
+const BESIDE: f64 = 0.1;
 /// The same where one side has a single run, which may be a bad day.
 const FALSE_DISCOVERIES_OF_ONE: f64 = 1e-4;
 /// With one run on each side: findings that sampling and the usual spread make this unlikely are worth listing.
 const WORTH_LISTING: f64 = 0.01;
+/// A suspect may be what something else lost only if at least this part of it was lost anywhere.
+const MOST_LOST: f64 = 0.5;
 /// Contexts are listed until they hold this part of a finding.
 const LISTED: f64 = 0.99;
 
@@ -104,7 +106,8 @@ pub(super) fn explain(
     }
     let (mut suspects, mut improvements): (Vec<_>, Vec<_>) =
         findings.into_iter().partition(|finding| finding.delta.value > 0.0);
-    let moved = take_moved(costs, visible, noise, scale, &mut suspects, &improvements);
+    let moved =
+        take_moved(evidence, costs, visible, noise, scale, &mut suspects, &mut improvements);
     let by_size = |a: &Finding, b: &Finding| {
         let size = |finding: &Finding| finding.delta.value.abs();
         size(b).total_cmp(&size(a)).then_with(|| a.contexts.cmp(&b.contexts))
@@ -283,31 +286,35 @@ fn calls(evidence: &Evidence<'_>, contexts: &[NodeId]) -> Option<(f64, f64)> {
     (counted && (calls.0 > 0.0 || calls.1 > 0.0)).then_some(calls)
 }
 
-/// Takes out the suspects that only grew by what something else below the same caller lost.
+/// Takes out what only grew by what something else lost: calls that go by another name, and costs that left one
+/// place below a caller for another.
 fn take_moved(
+    evidence: &Evidence<'_>,
     costs: &Costs,
     visible: &Visible,
     noise: &Noise,
     scale: &Scale,
     suspects: &mut Vec<Finding>,
-    improvements: &[Finding],
+    improvements: &mut Vec<Finding>,
 ) -> Vec<Finding> {
-    if improvements.is_empty() {
-        return Vec::new();
+    let mut moved = take_renamed(evidence, suspects, improvements);
+    let lost: f64 = improvements.iter().map(|finding| finding.delta.value.abs()).sum();
+    if lost == 0.0 {
+        return moved;
     }
     let all = scaled_totals(costs, visible);
     let whole = noise.difference(&all[0], &all[1], scale.error);
-    let stays = |difference: &Difference, delta: f64| {
-        difference.interval().0 > 0.0 || difference.delta > delta * 0.3
-    };
     let place_of = |row: NodeId| {
         let at = visible.rows.partition_point(|known| (*known as usize) < row.index());
         (visible.rows.get(at).is_some_and(|known| *known as usize == row.index())).then_some(at)
     };
-    let mut moved = Vec::new();
     suspects.retain_mut(|suspect| {
         let delta = suspect.delta.value;
-        let mut stayed = stays(&whole, delta);
+        // Less was lost than gained: whatever moved, this is more.
+        if lost < delta * MOST_LOST {
+            return true;
+        }
+        let mut stayed = whole.interval().0 > 0.0;
         // Of a suspect in one main context, every caller must have grown as well.
         if let Some(at) = suspect.contexts.first().and_then(|row| place_of(*row)) {
             let own = |at: usize| {
@@ -319,7 +326,7 @@ fn take_moved(
                 while let (true, Some(parent)) = (stayed, above) {
                     let [before, after] = costs.sides(visible.whole(parent as usize));
                     let difference = noise.difference(&before, &after, scale.error);
-                    stayed = stays(&difference, delta);
+                    stayed = difference.interval().0 > 0.0;
                     above = visible.parent[parent as usize];
                 }
             }
@@ -329,6 +336,38 @@ fn take_moved(
             moved.push(suspect.clone());
         }
         stayed
+    });
+    moved
+}
+
+/// Takes out new calls and gone ones below the same caller that cost the same: one call under another name.
+fn take_renamed(
+    evidence: &Evidence<'_>,
+    suspects: &mut Vec<Finding>,
+    improvements: &mut Vec<Finding>,
+) -> Vec<Finding> {
+    let joint = evidence.joint;
+    let caller = |finding: &Finding| {
+        let parent = finding.contexts.first().and_then(|row| joint.tree.parent(*row));
+        parent.map(|parent| joint.class[parent.index()])
+    };
+    let half = |finding: &Finding| (finding.delta.high - finding.delta.low) / 2.0;
+    let mut moved = Vec::new();
+    suspects.retain_mut(|suspect| {
+        if suspect.kind != Kind::New {
+            return true;
+        }
+        let same = |gone: &Finding| {
+            let off = (suspect.delta.value + gone.delta.value).abs();
+            gone.kind == Kind::Gone
+                && caller(gone) == caller(suspect)
+                && off <= half(suspect).hypot(half(gone))
+        };
+        let Some(at) = improvements.iter().position(same) else { return true };
+        improvements.remove(at);
+        suspect.kind = Kind::Moved;
+        moved.push(suspect.clone());
+        false
     });
     moved
 }
