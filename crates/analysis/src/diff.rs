@@ -8,6 +8,7 @@ mod compare;
 mod critical_graph;
 mod paths;
 mod warnings;
+mod was;
 
 pub use answer::{
     CodeChange, CriticalGraph, CriticalNode, Diff, DiffRow, DiffTree, Estimate, Fate, Kind, Method,

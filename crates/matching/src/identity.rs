@@ -6,6 +6,7 @@
 //! changed code. A wrong match hides a difference or makes one up, a missing match only leaves a function gone here and
 //! new there: where two candidates are nearly equal, neither is taken.
 
+mod builds;
 mod call_graph;
 mod functions;
 mod home;

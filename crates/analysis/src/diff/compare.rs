@@ -6,7 +6,7 @@ use perfblame_matching::{Identity, Joint, Link, Side, join, match_anchored};
 
 use super::{
     Diff, DiffError, DiffQuery, DiffRow, DiffTree, Estimate, Fate, Method, MinDelta, RuntimeCost,
-    SideTotals, Suspect, critical_graph, paths, warnings,
+    SideTotals, Suspect, critical_graph, paths, warnings, was,
 };
 use crate::{FunctionView, Loaded};
 
@@ -57,6 +57,8 @@ pub fn diff(before: &Loaded, after: &Loaded, query: &DiffQuery) -> Result<Diff, 
     });
     let found = suspects(&evidence, Options { min_delta });
     let mut diff = answer(before, after, query, metric.metric, &joint, &runs, &found);
+    was::annotate(&mut diff.suspects, &joint, &identity, &sides);
+    was::annotate(&mut diff.improvements, &joint, &identity, &sides);
     match query.method {
         Method::Suspects => {}
         Method::CriticalGraph => {

@@ -32,9 +32,12 @@ pub(super) fn match_names(work: &mut Work<'_>) {
     });
     // Where a file did not change, places are as good as names, and all its functions have one.
     match_unmoved(work);
-    // Of namesakes, one can be without a place: the engine lost it on inlining.
+    // Of namesakes, one can be without a place: the engine lost it on inlining. Anonymous functions without places are
+    // one function for each component already.
     work.pair_unique(Why::Name, 1.0, |work, side, row| {
-        let fact = chosen(work, side, row).filter(|fact| fact.place.is_none())?;
+        let fact = *work.fact(side, row);
+        let fact =
+            Some(fact).filter(|fact| fact.place.is_none() && fact.naming != Naming::MadeUp)?;
         Some((fact.name, fact.component, fact.signature, fact.layers))
     });
     let namesakes = namesakes(work);

@@ -11,6 +11,7 @@ mod score;
 use hashbrown::HashMap;
 
 use super::Why;
+use super::builds::match_same_builds;
 use super::call_graph::CallGraph;
 use super::functions::Place;
 use super::places::{Places, like_name};
@@ -43,6 +44,7 @@ const WORK_OF_EDGE: usize = 200;
 
 pub(super) fn match_neighbours(work: &mut Work<'_>, sides: [&Side<'_>; 2]) {
     let graphs = [0, 1].map(|side: usize| CallGraph::of(work, side, sides[side]));
+    match_same_builds(work, &graphs);
     let edges: usize = graphs.iter().map(|graph| graph.callers.len() + graph.callees.len()).sum();
     let mut budget = WORK + WORK_OF_EDGE * edges;
     let mut bars = BARS.iter().peekable();
@@ -239,7 +241,8 @@ fn keep_distances(work: &Work<'_>, pairs: impl Iterator<Item = (Row, Row)>) -> b
             let is_one_line = (0..2).all(|side| above[side].line == places[side].line);
             let at = |place: Place| i64::from(if is_one_line { place.column } else { place.line });
             let [was, is] = [0, 1].map(|side: usize| at(places[side]) - at(above[side]));
-            if (was - is).abs() * 4 > was.max(is) + 8 {
+            // Two in one place have no order.
+            if was.min(is) == 0 || (was - is).abs() * 4 > was.max(is) + 8 {
                 return false;
             }
         }

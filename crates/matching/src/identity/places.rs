@@ -55,8 +55,8 @@ pub(super) fn match_unmoved(work: &mut Work<'_>) {
     };
     work.pair_unique(Why::Name, 1.0, |work, side, row| {
         let fact = work.fact(side, row);
-        let place = fact.place.filter(|_| fact.home != 0 && is_unmoved(fact.home))?;
-        Some((fact.name, fact.home, place, fact.layers))
+        let place = fact.place.filter(|_| is_unmoved(fact.home))?;
+        Some((fact.name, fact.home, place, fact.signature, fact.layers))
     });
 }
 
@@ -102,8 +102,18 @@ impl Places {
                 anchors.push((home, [from, to]));
             }
         }
+        // Who shares its place with another is no anchor: nothing can be said to stand between the two.
+        let mut sharing: HashMap<(u32, usize, Place), u32> = HashMap::new();
+        for (home, places) in &anchors {
+            for (side, place) in places.iter().enumerate() {
+                *sharing.entry((*home, side, *place)).or_default() += 1;
+            }
+        }
+        anchors.retain(|(home, places)| {
+            let is_alone = |side: usize| sharing.get(&(*home, side, places[side])) == Some(&1);
+            is_alone(0) && is_alone(1)
+        });
         anchors.sort_unstable();
-        anchors.dedup();
         let mut gaps = Vec::new();
         // By file: its first gap and its anchors, those that keep the order of all others.
         let mut first_gap = vec![NONE; homes];
@@ -263,10 +273,7 @@ fn in_order(group: &[(u32, [Place; 2])]) -> Vec<[Place; 2]> {
         at_level[upto[row] as usize] += 1;
     }
     let rows = (0..group.len()).filter(|row| is_part(*row) && at_level[upto[*row] as usize] == 1);
-    let mut chain: Vec<[Place; 2]> = rows.map(|row| group[row].1).collect();
-    // Several functions in one place before would stand on both sides of a gap.
-    chain.dedup_by(|one, other| one[0] == other[0]);
-    chain
+    rows.map(|row| group[row].1).collect()
 }
 
 /// The length of the longest growing sequence that ends at each of them.

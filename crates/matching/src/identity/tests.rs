@@ -4,6 +4,7 @@ use expect_test::{Expect, expect};
 use perfblame_cct::{
     Frame, Function, Grain, Layer, Metric, MetricId, Profile, ProfileBuilder, Times, Unit, position,
 };
+use proptest::prelude::*;
 use std::fmt::Write as _;
 
 use super::*;
@@ -202,4 +203,66 @@ fn names_that_minifiers_made_up_say_nothing() {
             b: was `c` (same callees, 72 % sure)
             c: was `d` (same callers and callees, 79 % sure)"#]],
     );
+}
+
+#[test]
+fn made_up_names_of_one_build_are_believed() {
+    check(
+        "9 main m.js!a m.js!b read
+         9 main m.js!a m.js!c
+         9 main m.js!a m.js!d",
+        "9 main m.js!a m.js!b read
+         9 main m.js!a m.js!c
+         9 main m.js!a m.js!d",
+        &expect![[""]],
+    );
+}
+
+/// Stacks of functions that are hard to tell apart.
+fn any_stacks() -> impl Strategy<Value = String> {
+    let name =
+        prop_oneof![Just(""), Just("(anonymous)"), Just("a"), Just("b"), Just("run"), Just("load")];
+    let component = prop_oneof![Just(""), Just("x.js!"), Just("y.js!")];
+    let frame = (component, name, 0..4u8)
+        .prop_map(|(component, name, line)| format!("{component}{name}@{line}"));
+    let stack = prop::collection::vec(frame, 1..6);
+    let sample = (1..20u8, stack).prop_map(|(count, stack)| format!("{count} {}", stack.join(" ")));
+    prop::collection::vec(sample, 1..20).prop_map(|samples| samples.join("\n"))
+}
+
+fn identity_of(profiles: &[Profile; 2]) -> Identity {
+    let weights = profiles.each_ref().map(|profile| profile.self_values(MetricId::new(0)));
+    let side = |number: usize| {
+        let Profile { symbols, tree, .. } = &profiles[number];
+        Side { symbols, tree, weights: &weights[number] }
+    };
+    Identity::of(&side(0), &side(1))
+}
+
+proptest! {
+    #[test]
+    fn everybody_is_himself(text in any_stacks()) {
+        let profile = stacks(&text);
+        let count = profile.symbols.functions().len();
+        let identity = identity_of(&[profile.clone(), profile]);
+        for row in (0..count).map(FunctionId::new) {
+            prop_assert_eq!(identity.before(row), identity.after(row));
+            prop_assert!(!identity.is_renamed(identity.after(row)));
+        }
+        // Nobody is somebody else, too.
+        prop_assert_eq!(identity.classes(), count);
+    }
+
+    #[test]
+    fn it_does_not_matter_which_side_is_which(before in any_stacks(), after in any_stacks()) {
+        let (old, new) = (stacks(&before), stacks(&after));
+        let there = identity_of(&[old.clone(), new.clone()]);
+        let back = identity_of(&[new.clone(), old.clone()]);
+        for (was, _) in old.symbols.functions() {
+            for (is, _) in new.symbols.functions() {
+                let one = there.before(was) == there.after(is);
+                prop_assert_eq!(one, back.after(was) == back.before(is));
+            }
+        }
+    }
 }
