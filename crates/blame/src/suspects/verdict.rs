@@ -15,8 +15,8 @@ pub(super) struct Total {
     deviation: f64,
 }
 
-/// A change of the total counts when it is this unlikely to be chance.
-const CERTAIN: f64 = 0.01;
+/// A change of the total that no function explains counts when it is this unlikely to be chance.
+const CERTAIN: f64 = 0.001;
 /// With one run on each side, sampling and common spread must make a change this unlikely.
 const BEYOND_SAMPLING: f64 = 1e-4;
 /// A change of the total that is this unlikely, and not small, may be one.
@@ -142,7 +142,9 @@ pub(super) fn judge(
     }
     // Something may be there, or the noise would hide whatever there is.
     let (low, high) = difference.interval();
-    let suspicious = difference.p < SUSPICIOUS && delta.abs() > total.typical() * WORTH_KNOWING;
+    let suspicious = total.p_value.is_some_and(|p| p < SUSPICIOUS)
+        && difference.p < SUSPICIOUS
+        && delta.abs() > (total.typical() * WORTH_KNOWING).max(threshold);
     let blind = (high - low) / 2.0 > total.typical() * BLIND;
     if suspicious || blind {
         let runs_needed = needed(total, delta, threshold.max(total.typical() * WORTH_KNOWING));
