@@ -7,14 +7,46 @@ use std::thread;
 /// Bytes handed over at once.
 const PIECE: usize = 1 << 20;
 
-/// Pieces under way.
-const PIECES: usize = 4;
+/// Things that are made or under way.
+const AHEAD: usize = 4;
 
-/// A reader whose source is read ahead by another thread. Dropping it ends the thread at its next piece.
-pub struct ReadAhead {
-    pieces: Receiver<io::Result<Vec<u8>>>,
+/// Things that another thread makes ahead of whoever takes them. Dropping this ends the thread at its next one.
+pub struct Ahead<T> {
+    ready: Receiver<T>,
     /// Buffers on their way back.
     used: SyncSender<Vec<u8>>,
+}
+
+impl<T: Send + 'static> Ahead<T> {
+    /// Starts making. `make` gets a buffer to use again, or an empty one, and ends the thread with none.
+    pub fn start(mut make: impl FnMut(Vec<u8>) -> Option<T> + Send + 'static) -> io::Result<Self> {
+        let (give, ready) = sync_channel(AHEAD);
+        let (used, take_back) = sync_channel(AHEAD + 1);
+        thread::Builder::new().name("read ahead".to_owned()).spawn(move || {
+            while let Some(made) = make(take_back.try_recv().unwrap_or_default()) {
+                if give.send(made).is_err() {
+                    return;
+                }
+            }
+        })?;
+        Ok(Self { ready, used })
+    }
+
+    /// The next thing, in exchange for a buffer that is done with; none at the end.
+    pub fn next(&self, used: Vec<u8>) -> Option<T> {
+        // The other side may be gone already, with all it made waiting here.
+        if used.capacity() > 0 {
+            let _ = self.used.try_send(used);
+        }
+        self.ready.recv().ok()
+    }
+}
+
+/// A reader whose source is read ahead.
+pub struct ReadAhead {
+    /// None where no thread could be started, once that was said.
+    pieces: Option<Ahead<io::Result<Vec<u8>>>>,
+    refused: Option<io::Error>,
     piece: Vec<u8>,
     at: usize,
     ended: bool,
@@ -23,31 +55,21 @@ pub struct ReadAhead {
 impl ReadAhead {
     /// Starts reading. Where no thread can be started, an error comes out of the first read.
     pub fn new(mut source: Box<dyn Read + Send>) -> Self {
-        let (give, pieces) = sync_channel(PIECES);
-        let (used, take_back) = sync_channel::<Vec<u8>>(PIECES + 1);
-        let refused = give.clone();
-        let thread = thread::Builder::new().name("read ahead".to_owned()).spawn(move || {
-            loop {
-                let mut piece = take_back.try_recv().unwrap_or_default();
-                piece.clear();
-                let result = source.by_ref().take(PIECE as u64).read_to_end(&mut piece);
-                // What could be read before a fault counts.
-                let ended = piece.is_empty() || result.is_err();
-                if !piece.is_empty() && give.send(Ok(piece)).is_err() {
-                    return;
-                }
-                if let Err(error) = result {
-                    let _ = give.send(Err(error));
-                }
-                if ended {
-                    return;
-                }
+        let mut fault = None;
+        let pieces = Ahead::start(move |mut piece| {
+            if let Some(error) = fault.take() {
+                return Some(Err(error));
             }
+            piece.clear();
+            // What could be read before a fault counts.
+            fault = source.by_ref().take(PIECE as u64).read_to_end(&mut piece).err();
+            if piece.is_empty() { fault.take().map(Err) } else { Some(Ok(piece)) }
         });
-        if let Err(error) = thread {
-            let _ = refused.try_send(Err(error));
-        }
-        Self { pieces, used, piece: Vec::new(), at: 0, ended: false }
+        let (pieces, refused) = match pieces {
+            Ok(pieces) => (Some(pieces), None),
+            Err(error) => (None, Some(error)),
+        };
+        Self { pieces, refused, piece: Vec::new(), at: 0, ended: false }
     }
 }
 
@@ -57,18 +79,19 @@ impl Read for ReadAhead {
             if self.ended {
                 return Ok(0);
             }
-            let used = std::mem::take(&mut self.piece);
-            if used.capacity() > 0 {
-                let _ = self.used.try_send(used);
+            if let Some(error) = self.refused.take() {
+                self.ended = true;
+                return Err(error);
             }
             self.at = 0;
-            match self.pieces.recv() {
-                Ok(Ok(piece)) => self.piece = piece,
-                Ok(Err(error)) => {
+            let used = std::mem::take(&mut self.piece);
+            match self.pieces.as_ref().and_then(|pieces| pieces.next(used)) {
+                Some(Ok(piece)) => self.piece = piece,
+                Some(Err(error)) => {
                     self.ended = true;
                     return Err(error);
                 }
-                Err(_) => self.ended = true,
+                None => self.ended = true,
             }
         }
         let count = into.len().min(self.piece.len() - self.at);

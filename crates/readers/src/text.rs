@@ -6,10 +6,10 @@
 
 use std::borrow::Cow;
 use std::io::Read;
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
 use crate::error::{ReadError, ReadErrorKind};
 use crate::input::Input;
+use crate::read_ahead::Ahead;
 
 /// Bytes read at a time: large enough that calls do not count, small enough for the second-level cache.
 const BLOCK: usize = 512 << 10;
@@ -136,11 +136,8 @@ pub(crate) struct Blocks {
 
 enum BlockSource {
     Here(Filler),
-    Ahead { blocks: Receiver<Result<Block, ReadError>>, empty: SyncSender<Vec<u8>> },
+    Ahead(Ahead<Result<Block, ReadError>>),
 }
-
-/// Blocks that wait to be taken.
-const AHEAD: usize = 3;
 
 impl Blocks {
     /// Starts at the beginning of an input.
@@ -154,7 +151,7 @@ impl Blocks {
             stream = Box::new(Utf16::new(stream, big_endian));
         }
         let filler = Filler { stream, tail: Vec::new(), offset: 0, ended: false };
-        let source = if short { BlockSource::Here(filler) } else { read_ahead(filler) };
+        let source = if short { BlockSource::Here(filler) } else { read_ahead(filler)? };
         Ok(Self { source, block: Block::default(), broken: None })
     }
 
@@ -163,14 +160,7 @@ impl Blocks {
         let used = std::mem::take(&mut self.block.buffer);
         self.block = match &mut self.source {
             BlockSource::Here(filler) => filler.fill(used)?,
-            BlockSource::Ahead { blocks, empty } => {
-                // The other side may be gone already, with all its blocks waiting here.
-                let _ = empty.try_send(used);
-                match blocks.recv() {
-                    Ok(block) => block?,
-                    Err(_) => Block::default(),
-                }
-            }
+            BlockSource::Ahead(blocks) => blocks.next(used).transpose()?.unwrap_or_default(),
         };
         if self.block.broken.is_some() {
             self.broken = self.block.broken.take();
@@ -184,19 +174,14 @@ impl Blocks {
     }
 }
 
-fn read_ahead(mut filler: Filler) -> BlockSource {
-    let (full, blocks) = sync_channel(AHEAD);
-    let (empty, used) = sync_channel(AHEAD);
-    std::thread::spawn(move || {
-        loop {
-            let block = filler.fill(used.try_recv().unwrap_or_default());
-            let last = !block.as_ref().is_ok_and(|block| block.length > 0);
-            if full.send(block).is_err() || last {
-                return;
-            }
-        }
-    });
-    BlockSource::Ahead { blocks, empty }
+fn read_ahead(mut filler: Filler) -> Result<BlockSource, ReadError> {
+    let mut ended = false;
+    let blocks = Ahead::start(move |used| {
+        let block = (!ended).then(|| filler.fill(used));
+        ended = !matches!(&block, Some(Ok(block)) if block.length > 0);
+        block
+    })?;
+    Ok(BlockSource::Ahead(blocks))
 }
 
 /// Whole lines.
