@@ -4,8 +4,10 @@
 //! with unequal numbers of runs compare.
 
 mod answer;
+mod comparable;
 mod compare;
 mod critical_graph;
+mod metric;
 mod paths;
 mod warnings;
 mod was;
@@ -50,7 +52,7 @@ pub enum Normalize {
     None,
     /// Every run has the same total: shares are compared.
     Total,
-    /// Costs are divided by calls: cost per call is compared.
+    /// Every run makes the same number of calls: costs per call are compared.
     Calls,
 }
 

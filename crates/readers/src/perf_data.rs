@@ -69,7 +69,7 @@ pub fn read(input: Input, options: &ReadOptions) -> Result<Profile, ReadError> {
             let recording = Recording::default();
             let start = Start { order: opening.order, offset: PIPE_HEADER, recording, origin };
             // A pipe may keep us waiting, a packed file must be unpacked: both on a thread of its own.
-            read_records(ReadAhead::new(stream)?, start, options)
+            read_records(ReadAhead::new(stream), start, options)
         }
         Shape::File => {
             let mut file = input.into_seekable()?;

@@ -44,15 +44,17 @@ impl<T: Send + 'static> Ahead<T> {
 
 /// A reader whose source is read ahead.
 pub struct ReadAhead {
-    pieces: Ahead<io::Result<Vec<u8>>>,
+    /// None where no thread could be started, once that was said.
+    pieces: Option<Ahead<io::Result<Vec<u8>>>>,
+    refused: Option<io::Error>,
     piece: Vec<u8>,
     at: usize,
     ended: bool,
 }
 
 impl ReadAhead {
-    /// Starts reading.
-    pub fn new(mut source: Box<dyn Read + Send>) -> io::Result<Self> {
+    /// Starts reading. Where no thread can be started, an error comes out of the first read.
+    pub fn new(mut source: Box<dyn Read + Send>) -> Self {
         let mut fault = None;
         let pieces = Ahead::start(move |mut piece| {
             if let Some(error) = fault.take() {
@@ -62,8 +64,12 @@ impl ReadAhead {
             // What could be read before a fault counts.
             fault = source.by_ref().take(PIECE as u64).read_to_end(&mut piece).err();
             if piece.is_empty() { fault.take().map(Err) } else { Some(Ok(piece)) }
-        })?;
-        Ok(Self { pieces, piece: Vec::new(), at: 0, ended: false })
+        });
+        let (pieces, refused) = match pieces {
+            Ok(pieces) => (Some(pieces), None),
+            Err(error) => (None, Some(error)),
+        };
+        Self { pieces, refused, piece: Vec::new(), at: 0, ended: false }
     }
 }
 
@@ -73,8 +79,13 @@ impl Read for ReadAhead {
             if self.ended {
                 return Ok(0);
             }
+            if let Some(error) = self.refused.take() {
+                self.ended = true;
+                return Err(error);
+            }
             self.at = 0;
-            match self.pieces.next(std::mem::take(&mut self.piece)) {
+            let used = std::mem::take(&mut self.piece);
+            match self.pieces.as_ref().and_then(|pieces| pieces.next(used)) {
                 Some(Ok(piece)) => self.piece = piece,
                 Some(Err(error)) => {
                     self.ended = true;
@@ -110,14 +121,11 @@ mod tests {
         }
         let mut out = Vec::new();
         let source = Box::new(Faulty(3 * PIECE + 5));
-        let error = ReadAhead::new(source).unwrap().read_to_end(&mut out).unwrap_err();
+        let error = ReadAhead::new(source).read_to_end(&mut out).unwrap_err();
         assert_eq!((out.len(), error.to_string().as_str()), (3 * PIECE + 5, "broken"));
         let mut out = Vec::new();
-        ReadAhead::new(Box::new(io::repeat(1).take(2_500_000)))
-            .unwrap()
-            .read_to_end(&mut out)
-            .unwrap();
+        ReadAhead::new(Box::new(io::repeat(1).take(2_500_000))).read_to_end(&mut out).unwrap();
         assert_eq!(out.len(), 2_500_000);
-        drop(ReadAhead::new(Box::new(io::repeat(1))).unwrap());
+        drop(ReadAhead::new(Box::new(io::repeat(1))));
     }
 }

@@ -1,9 +1,11 @@
 //! From two loaded sides to an answer.
 
 use perfblame_blame::{Evidence, Explanation, Finding, Interval, Options, RunCosts, suspects};
-use perfblame_cct::{Measure, Metric, MetricId, NodeId, RunSet, Unit, Warning};
+use perfblame_cct::{Metric, MetricId, NodeId, RunSet, Unit, Warning};
 use perfblame_matching::{Identity, Joint, Link, Side, join, match_anchored};
 
+use super::comparable::{Scaling, quantum, unequal_lengths};
+use super::metric::choose;
 use super::{
     Diff, DiffError, DiffQuery, DiffRow, DiffTree, Estimate, Fate, Method, MinDelta, RuntimeCost,
     SideTotals, Suspect, critical_graph, paths, warnings, was,
@@ -15,7 +17,7 @@ pub fn diff(before: &Loaded, after: &Loaded, query: &DiffQuery) -> Result<Diff, 
     let metric = choose(&before.runs, &after.runs, query.metric.as_deref())?;
     let sets = [&before.runs, &after.runs];
     let ids = [metric.before, metric.after];
-    let factors = factors(sets, query)?;
+    let scaling = Scaling::of(sets, ids, query)?;
     let weights = [0, 1].map(|side| self_weights(sets[side], ids[side]));
     let sides = [0, 1].map(|side| Side {
         symbols: &sets[side].symbols,
@@ -29,7 +31,7 @@ pub fn diff(before: &Loaded, after: &Loaded, query: &DiffQuery) -> Result<Diff, 
         // Values are as users see them from here on.
         let shown = sets[side].metrics[ids[side].index()].shown(1);
         let calls = sets[side].metric("calls").filter(|calls| *calls != ids[side]);
-        let of_run = sets[side].runs.iter().zip(&factors[side]);
+        let of_run = sets[side].runs.iter().zip(&scaling.factors[side]);
         of_run
             .map(|(run, factor)| RunCosts {
                 cells: &run.cells,
@@ -57,12 +59,14 @@ pub fn diff(before: &Loaded, after: &Loaded, query: &DiffQuery) -> Result<Diff, 
     });
     let found = suspects(&evidence, Options { min_delta });
     let mut diff = answer(before, after, query, metric.metric, &joint, &runs, &found);
+    diff.normalised = scaling.words;
+    diff.warnings.extend(unequal_lengths(before, after, query));
     was::annotate(&mut diff.suspects, &joint, &identity, &sides);
     was::annotate(&mut diff.improvements, &joint, &identity, &sides);
     match query.method {
         Method::Suspects => {}
         Method::CriticalGraph => {
-            let factors = [&*factors[0], &*factors[1]];
+            let factors = [&*scaling.factors[0], &*scaling.factors[1]];
             critical_graph::explain(&mut diff, before, after, ids, factors, query);
         }
         Method::Paths => {
@@ -72,53 +76,6 @@ pub fn diff(before: &Loaded, after: &Loaded, query: &DiffQuery) -> Result<Diff, 
         }
     }
     Ok(diff)
-}
-
-/// What one sample stands for in a run; 0 for exact values.
-fn quantum(metric: &Metric, run: &perfblame_cct::Run, id: MetricId) -> f64 {
-    if metric.measure == Measure::Exact {
-        return 0.0;
-    }
-    match run.periods.get(id.index()).copied().flatten() {
-        Some(period) if period > 0 => period as f64,
-        _ if metric.unit == Unit::Count && metric.name == "samples" => {
-            10f64.powi(metric.decimals.into())
-        }
-        _ => {
-            // Files may keep samples added up: the least costly contexts tell what a single one stands for.
-            let mut values: Vec<i64> = run.cells.of(id).map(|(_, _, value)| value.abs()).collect();
-            if values.is_empty() {
-                return 1.0;
-            }
-            let tenth = values.len() / 10;
-            let least = *values.select_nth_unstable(tenth).1 as f64;
-            let mean = run.cells.total(id).abs() as f64 / run.samples.max(1) as f64;
-            if run.samples > 0 { least.min(mean) } else { least }
-        }
-    }
-}
-
-/// What the values of each run are multiplied with.
-fn factors(sets: [&RunSet; 2], query: &DiffQuery) -> Result<[Vec<f64>; 2], DiffError> {
-    let mut factors = sets.map(|set| vec![1.0; set.runs.len()]);
-    if let Some((before, after)) = &query.work {
-        let given = [before, after];
-        let reference = before.iter().sum::<f64>() / before.len().max(1) as f64;
-        for side in 0..2 {
-            let (runs, work) = (factors[side].len(), given[side]);
-            if work.len() != 1 && work.len() != runs {
-                let side = ["before", "after"][side];
-                return Err(DiffError::Work { side, runs, given: work.len() });
-            }
-            for (run, factor) in factors[side].iter_mut().enumerate() {
-                let work = work.get(run).or(work.first()).copied().unwrap_or(1.0);
-                if work > 0.0 {
-                    *factor = reference / work;
-                }
-            }
-        }
-    }
-    Ok(factors)
 }
 
 fn answer(
@@ -231,48 +188,6 @@ fn typical(totals: &[f64]) -> Estimate {
         f64::midpoint(sorted[middle - 1], sorted[middle])
     };
     Estimate { median, low: *low, high: *high }
-}
-
-/// The metric of both sides.
-struct Chosen {
-    before: MetricId,
-    after: MetricId,
-    metric: Metric,
-}
-
-fn choose(before: &RunSet, after: &RunSet, wanted: Option<&str>) -> Result<Chosen, DiffError> {
-    let partner = |metric: &Metric| {
-        let same = |other: &Metric| other.name == metric.name && other.unit == metric.unit;
-        after.metrics.iter().position(same).map(MetricId::new)
-    };
-    let has_values =
-        |set: &RunSet, metric: MetricId| set.runs.iter().any(|run| run.cells.total(metric) != 0);
-    let rows = before.metrics.iter().enumerate();
-    let common: Vec<(MetricId, MetricId)> =
-        rows.filter_map(|(row, metric)| Some((MetricId::new(row), partner(metric)?))).collect();
-    let chosen = |(before_metric, after_metric): (MetricId, MetricId)| Chosen {
-        before: before_metric,
-        after: after_metric,
-        metric: before.metrics[before_metric.index()].clone(),
-    };
-    if let Some(wanted) = wanted {
-        let name = |pair: &(MetricId, MetricId)| before.metrics[pair.0.index()].name.clone();
-        return common.iter().find(|pair| name(pair) == wanted).copied().map(chosen).ok_or_else(
-            || DiffError::Metric {
-                side: if before.metric(wanted).is_none() { "before" } else { "after" },
-                wanted: wanted.to_owned(),
-                known: common.iter().map(name).collect(),
-            },
-        );
-    }
-    let valued =
-        |pair: &&(MetricId, MetricId)| has_values(before, pair.0) || has_values(after, pair.1);
-    let names = |set: &RunSet| set.metrics.iter().map(|metric| metric.name.clone()).collect();
-    let first = common.iter().find(valued).or(common.first());
-    first
-        .copied()
-        .map(chosen)
-        .ok_or_else(|| DiffError::NothingInCommon { before: names(before), after: names(after) })
 }
 
 /// Self weight of every node, all runs added up.

@@ -5,7 +5,7 @@ use perfblame_cct::NodeId;
 use super::costs::{Costs, Visible, for_each_run};
 use super::scale::Scale;
 use super::tops::{Reason, Top};
-use super::verdict::{Total, judge, scaled_totals};
+use super::verdict::{Found, Total, judge, scaled_totals};
 use super::{Evidence, Explanation, Finding, Interval, Kind, Options, RuntimeChange};
 use crate::fdr::adjusted;
 use crate::noise::{Difference, Noise};
@@ -123,7 +123,14 @@ pub(super) fn explain(
             .filter(|cost| !is_idle(evidence, cost.row))
             .map(|cost| cost.after - cost.before)
             .sum::<f64>();
-    let judged = judge(costs, noise, scale, &total, threshold, &suspects, &improvements, &moved);
+    let found = Found {
+        suspects: &suspects,
+        improvements: &improvements,
+        moved: &moved,
+        threshold,
+        asked: options.min_delta.is_some(),
+    };
+    let judged = judge(costs, noise, scale, &total, found);
     Explanation {
         verdict: judged.verdict,
         before: costs.totals[..costs.runs[0]].to_vec(),

@@ -90,16 +90,25 @@ pub(super) struct Judged {
     pub(super) runs_needed: Option<u32>,
 }
 
+/// What was found, and the least that counts.
+#[derive(Clone, Copy)]
+pub(super) struct Found<'a> {
+    pub(super) suspects: &'a [Finding],
+    pub(super) improvements: &'a [Finding],
+    pub(super) moved: &'a [Finding],
+    pub(super) threshold: f64,
+    /// The threshold is the user's.
+    pub(super) asked: bool,
+}
+
 pub(super) fn judge(
     costs: &Costs,
     noise: &Noise,
     scale: &Scale,
     total: &Total,
-    threshold: f64,
-    suspects: &[Finding],
-    improvements: &[Finding],
-    moved: &[Finding],
+    found: Found<'_>,
 ) -> Judged {
+    let Found { suspects, improvements, moved, threshold, asked } = found;
     let settled = |verdict| Judged { verdict, runs_needed: None };
     let equal = |pair: &[f64]| (pair[0] - pair[1]).abs() <= f64::EPSILON * pair[0].abs();
     if costs.blamable.windows(2).all(equal) && suspects.is_empty() && improvements.is_empty() {
@@ -109,6 +118,9 @@ pub(super) fn judge(
         |findings: &[Finding]| findings.iter().map(|finding| finding.delta.value).sum::<f64>();
     let net = sum(suspects) + sum(improvements) + sum(moved);
     let single = costs.runs.iter().all(|runs| *runs < 2);
+    if asked && total.change.low > -threshold && total.change.high < threshold {
+        return settled(Verdict::Unchanged);
+    }
     if single {
         let [before, after] = total.sides;
         let difference = noise.difference(&before, &after, 0.0);
