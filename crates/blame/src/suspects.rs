@@ -12,6 +12,9 @@ mod scale;
 mod tops;
 mod verdict;
 
+#[cfg(test)]
+mod tests;
+
 use perfblame_cct::{Cells, MetricId, NodeId};
 use perfblame_matching::Joint;
 

@@ -1,0 +1,83 @@
+//! Regressions that were recorded, with known causes: the first suspect is the cause, and identical code has none.
+#![allow(clippy::unwrap_used, reason = "a test that cannot read its files has failed")]
+
+use std::path::{Path, PathBuf};
+
+use perfblame_analysis::{Diff, DiffQuery, Kind, LoadOptions, Loaded, Verdict, diff, expand, load};
+use perfblame_readers::Tally;
+
+/// The shared folder with recordings, where there is one.
+fn shared() -> Option<PathBuf> {
+    let corpus = perfblame_fixtures::corpus()?;
+    corpus.parent().map(Path::to_owned)
+}
+
+fn side(files: &[PathBuf]) -> Loaded {
+    load(&expand(files).unwrap(), LoadOptions::default(), &Tally::default()).unwrap()
+}
+
+fn compare(before: &[PathBuf], after: &[PathBuf], metric: Option<&str>) -> Diff {
+    let query = DiffQuery { metric: metric.map(str::to_owned), ..DiffQuery::default() };
+    diff(&side(before), &side(after), &query).unwrap()
+}
+
+#[test]
+fn the_busy_wait_in_a_web_page_is_the_first_suspect() {
+    let Some(shared) = shared() else { return };
+    let sample = shared.join("corpus-web-sample");
+    if !sample.is_dir() {
+        return;
+    }
+    let answer = compare(&[sample.join("old")], &[sample.join("new")], None);
+    assert_eq!(answer.verdict, Verdict::Regressed);
+    let first = &answer.suspects[0];
+    assert!(["dummyFn", "ko.bindingContext"].contains(&first.function.name.as_str()), "{first:?}");
+    assert_eq!(first.kind, Kind::New);
+    let path: Vec<_> = first.path.iter().map(|call| call.name.as_str()).collect();
+    assert!(path.contains(&"ko.bindingContext"), "{path:?}");
+    // The busy-waits were measured to add 417 ms.
+    assert!((first.delta.median / 1e6 - 417.0).abs() < 25.0, "{:?}", first.delta);
+    assert_eq!(answer.suspects.len(), 1, "everything else is noise or the library's next version");
+}
+
+#[test]
+fn runs_of_one_page_are_unchanged_however_they_are_split() {
+    let Some(shared) = shared() else { return };
+    for version in ["old", "new"] {
+        let folder = shared.join("corpus-web-sample").join(version);
+        if !folder.is_dir() {
+            return;
+        }
+        let run = |number: usize| folder.join(format!("{number}.json.gz"));
+        for (one, two, three) in [(1, 2, 3), (2, 1, 3), (3, 1, 2)] {
+            for (before, after) in [
+                (vec![run(one)], vec![run(two), run(three)]),
+                (vec![run(two), run(three)], vec![run(one)]),
+            ] {
+                let answer = compare(&before, &after, None);
+                assert_eq!(answer.verdict, Verdict::Unchanged, "{version} {one} apart");
+                assert_eq!(answer.suspects, [], "{version} {one} apart");
+            }
+        }
+        let same = compare(std::slice::from_ref(&folder), std::slice::from_ref(&folder), None);
+        assert_eq!(same.verdict, Verdict::Unchanged);
+    }
+}
+
+#[test]
+fn the_allocation_that_was_fixed_is_the_first_improvement() {
+    let Some(shared) = shared() else { return };
+    let file = |name: &str| shared.join("corpus/jfr").join(name);
+    let (before, fixed) =
+        (file("jmc-allocation_10s_before.jfr"), file("jmc-allocation_10s_fixed.jfr"));
+    if !before.is_file() {
+        return;
+    }
+    let answer =
+        compare(std::slice::from_ref(&before), std::slice::from_ref(&fixed), Some("allocated"));
+    assert_eq!(answer.verdict, Verdict::Improved);
+    assert_eq!(answer.improvements[0].function.name, "java.lang.Integer.valueOf");
+    let back = compare(&[fixed], &[before], Some("allocated"));
+    assert_eq!(back.verdict, Verdict::Regressed);
+    assert_eq!(back.suspects[0].function.name, "java.lang.Integer.valueOf");
+}
