@@ -18,8 +18,8 @@ use crate::native::{Binary, JitDump, JitFunction};
 /// Stacks of about this many frames together are handed over at once.
 const ENOUGH: usize = 8 << 10;
 
-/// Batches under way.
-pub const BATCHES: usize = 16;
+/// Batches under way: a few megabytes, so that the threads seldom wait for each other where processors are busy.
+pub const BATCHES: usize = 128;
 
 /// Something that has frames; the naming thread keeps them under this number, counted in the order of telling.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
