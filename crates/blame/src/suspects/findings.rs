@@ -4,7 +4,7 @@ use perfblame_cct::NodeId;
 
 use super::costs::{Costs, Visible, for_each_run};
 use super::scale::Scale;
-use super::tops::{Reason, Top};
+use super::tops::{HARDLY_THERE, Reason, Top};
 use super::verdict::{Found, Total, judge, scaled_totals};
 use super::{Evidence, Explanation, Finding, Interval, Kind, Options, RuntimeChange};
 use crate::fdr::adjusted;
@@ -214,7 +214,9 @@ fn finding(
         let (calls, cost) = (after / before, mean_after / mean_before);
         before > 0.0 && after > 0.0 && calls.ln() / cost.ln() > 0.5
     });
-    let by_calls = more_calls || (alike && calls.is_none());
+    // Growth alike is what more calls look like, unless there was next to nothing to grow from.
+    let often = mean_after.max(mean_before) < HARDLY_THERE * mean_after.min(mean_before);
+    let by_calls = more_calls || (alike && calls.is_none() && often);
     let kind = match group.difference.delta > 0.0 {
         true if mean_before == 0.0 => Kind::New,
         true if evidence.waits => Kind::Waits,

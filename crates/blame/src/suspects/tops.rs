@@ -42,7 +42,7 @@ const APART: f64 = 0.01;
 /// Parts that grew alike may differ by this much of their growth: no two calls are quite the same.
 const ABOUT: f64 = 0.3;
 /// A subtree that grew or shrank by more than this factor is hardly there on one side.
-const HARDLY_THERE: f64 = 8.0;
+pub(super) const HARDLY_THERE: f64 = 8.0;
 /// A callee with this part of the change is the one to look at.
 const NEARLY_ALL: f64 = 0.9;
 /// A function with this part of a change answers for itself.
