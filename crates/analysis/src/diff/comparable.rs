@@ -118,7 +118,7 @@ pub(super) fn unequal_lengths(
         least_after > most_before * ANOTHER_LENGTH || least_before > most_after * ANOTHER_LENGTH;
     let known = least_before > 0.0 && least_after > 0.0;
     // A program that runs to its end takes longer because something in it does, not everything.
-    let alike = common.ln() / (most_after / most_before).ln() > 0.5;
+    let alike = common.ln() / (most_after / most_before).ln() > 0.8;
     let said = query.work.is_some() || query.normalize != Normalize::None;
     (known && apart && alike && !said).then(|| Warning {
         code: "unequal-lengths".to_owned(),

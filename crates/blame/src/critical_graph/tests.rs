@@ -1,3 +1,5 @@
+//! The paper's running example first, then its rules one by one.
+
 mod ours;
 
 use super::*;

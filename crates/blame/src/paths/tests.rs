@@ -1,3 +1,5 @@
+//! The paper's ranking on small trees.
+
 use super::*;
 use expect_test::{Expect, expect};
 use proptest::prelude::*;

@@ -172,20 +172,23 @@ impl Look<'_> {
         if before.mean <= 0.0 || after.mean <= 0.0 {
             return false;
         }
-        let ratio = after.mean / before.mean;
+        // Growth is looked at from the smaller side, so that it is the same whichever side came first.
+        let (small, large) = if after.mean < before.mean { (1, 0) } else { (0, 1) };
+        let ratio = (after.mean / before.mean).max(before.mean / after.mean);
         let end = self.visible.end[at] as usize;
         let runs = self.costs.runs.map(|runs| runs as f64);
         let (mut squares, mut parts) = (0.0, 0.0);
         let mut rest = [before.mean, after.mean];
         let mut test = |means: [f64; 2]| {
             // What nobody could have seen changing says nothing.
-            if means[0] * ratio + means[1] < 2.0 * self.costs.quantum {
+            let (little, much) = (means[small], means[large]);
+            if little * ratio + much < 2.0 * self.costs.quantum {
                 return;
             }
-            let off = means[1] - ratio * means[0];
-            let about = ABOUT * (ratio - 1.0) * means[0];
-            let variance = self.noise.trend(means[1]) / runs[1]
-                + ratio * ratio * self.noise.trend(means[0]) / runs[0]
+            let off = much - ratio * little;
+            let about = ABOUT * (ratio - 1.0) * little;
+            let variance = self.noise.trend(much) / runs[large]
+                + ratio * ratio * self.noise.trend(little) / runs[small]
                 + about * about;
             squares += off * off / variance;
             parts += 1.0;
@@ -211,7 +214,7 @@ impl Look<'_> {
         let others = self.difference(&others);
         // Where one side has next to nothing, nothing speaks against growth alike; then only costs spread over many
         // parts speak for it.
-        let least = if ratio.ln().abs() > HARDLY_THERE.ln() { 0.5 } else { 0.1 };
+        let least = if ratio > HARDLY_THERE { 0.5 } else { 0.1 };
         others.p < LOOK
             && others.delta.signum() == whole.delta.signum()
             && others.delta.abs() > whole.delta.abs() * least

@@ -1,3 +1,5 @@
+//! The longest common subsequence against the full table.
+
 use super::*;
 use proptest::prelude::*;
 

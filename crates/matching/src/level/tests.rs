@@ -1,3 +1,5 @@
+//! Levels matched in order and by key, and the laws of both.
+
 use super::*;
 use crate::Pair;
 use perfblame_cct::{Grain, Profile};

@@ -1,3 +1,5 @@
+//! The critical graph as an answer, with the fields that JSON has.
+
 use super::*;
 use crate::{Method, diff};
 use expect_test::expect;

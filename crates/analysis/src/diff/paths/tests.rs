@@ -1,3 +1,5 @@
+//! Ranked paths as an answer, and what is folded.
+
 use expect_test::{Expect, expect};
 use perfblame_cct::merge_runs;
 use perfblame_readers::Tally;
