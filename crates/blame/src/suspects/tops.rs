@@ -41,6 +41,10 @@ const LOOK: f64 = 0.01;
 const APART: f64 = 0.01;
 /// Parts that grew alike may differ by this much of their growth: no two calls are quite the same.
 const ABOUT: f64 = 0.3;
+/// A part that is so many standard deviations off strays.
+const FAR_OFF: f64 = 3.0;
+/// Parts that stray by less than this part of the change do not matter.
+const MISFIT: f64 = 0.15;
 /// A subtree that grew or shrank by more than this factor is hardly there on one side.
 pub(super) const HARDLY_THERE: f64 = 8.0;
 /// A callee with this part of the change is the one to look at.
@@ -177,7 +181,7 @@ impl Look<'_> {
         let ratio = (after.mean / before.mean).max(before.mean / after.mean);
         let end = self.visible.end[at] as usize;
         let runs = self.costs.runs.map(|runs| runs as f64);
-        let (mut squares, mut parts) = (0.0, 0.0);
+        let (mut squares, mut parts, mut apart) = (0.0, 0.0, 0.0);
         let mut rest = [before.mean, after.mean];
         let mut test = |means: [f64; 2]| {
             // What nobody could have seen changing says nothing.
@@ -192,6 +196,9 @@ impl Look<'_> {
                 + about * about;
             squares += off * off / variance;
             parts += 1.0;
+            if off * off > variance * FAR_OFF * FAR_OFF {
+                apart += off.abs();
+            }
         };
         for place in at..end {
             let row = self.visible.rows[place] as usize;
@@ -200,7 +207,10 @@ impl Look<'_> {
             test(means);
         }
         test([rest[0].max(0.0), rest[1].max(0.0)]);
-        if parts < 2.0 || chi_squared_tail(squares, parts - 1.0) < APART {
+        // Of very many parts a few always stray; what they stray by must matter.
+        let differ =
+            chi_squared_tail(squares, parts - 1.0) < APART && apart > whole.delta.abs() * MISFIT;
+        if parts < 2.0 || differ {
             return false;
         }
         // Without the function that changed most, did the others change?
