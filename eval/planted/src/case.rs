@@ -86,6 +86,56 @@ impl Case {
         bail!("no base tree has a place for {spec}")
     }
 
+    /// By how many standard errors the least planted effect stands out for somebody who knows where to look and how runs
+    /// scatter; none where nothing is planted. What stands out by less than about four cannot be told from chance
+    /// among hundreds of places.
+    pub fn standard_errors(&self) -> Option<f64> {
+        let Planted { before, after, causes, .. } = &self.planted;
+        let Noise { function, context, burst, samples, .. } = self.noise;
+        let total = before.total();
+        let changed = |node: usize| {
+            let known = before.nodes.get(node).map_or(0.0, |node| node.weight);
+            (after.nodes[node].weight - known).abs() > 1e-12 * total
+        };
+        let each = causes.iter().map(|contexts| {
+            let below = contexts.iter().flat_map(|top| after.subtree(*top));
+            let mut nodes: Vec<usize> = below.filter(|node| changed(*node)).collect();
+            nodes.sort_unstable();
+            nodes.dedup();
+            let mut inside = vec![false; after.nodes.len()];
+            let mut effect = 0.0;
+            for node in nodes {
+                inside[node] = true;
+                let known = before.nodes.get(node).map_or(0.0, |node| node.weight);
+                effect += (after.nodes[node].weight - known) / total;
+            }
+            // Cost and variance of what changed, and of the rest, by which the speed of the machine is known.
+            let mut own = vec![[0.0; 2]; after.functions.len()];
+            let (mut cost, mut variance) = ([0.0; 2], [0.0; 2]);
+            for (row, node) in after.nodes.iter().enumerate() {
+                let known = before.nodes.get(row).map_or(0.0, |node| node.weight);
+                let weight = known.midpoint(node.weight) / total;
+                if after.function_of(row).is_pseudo() {
+                    continue;
+                }
+                let part = usize::from(!inside[row]);
+                own[node.function][part] += weight;
+                cost[part] += weight;
+                variance[part] += (context * weight).powi(2) + burst * weight / samples;
+            }
+            for function_cost in own {
+                for part in 0..2 {
+                    variance[part] += (function * function_cost[part]).powi(2);
+                }
+            }
+            let speed = variance[1] / cost[1].max(1e-9).powi(2);
+            let run = variance[0] + cost[0].powi(2) * speed;
+            let runs = 1.0 / self.spec.runs.0 as f64 + 1.0 / self.spec.runs.1 as f64;
+            effect / (run * runs).sqrt()
+        });
+        each.reduce(f64::min)
+    }
+
     /// Writes its runs: `before/01.…`, `after/01.…`.
     pub fn write(&self, folder: &Path) -> Result<()> {
         let mut random = Random::named(self.seed, &format!("runs {}", self.spec));
@@ -117,7 +167,8 @@ fn keep_sane(noise: &mut Noise, planted: &Planted) {
     let mut stray = std::mem::take(&mut noise.stray);
     stray.retain(|(top, caller, _)| {
         let function = after.nodes[*top].function;
-        let holds_cause = planted.causes.iter().any(|node| after.path(*node).contains(top));
+        let mut causes = planted.causes.iter().flatten();
+        let holds_cause = causes.any(|node| after.path(*node).contains(top));
         let taken =
             |node: &crate::program::Node| node.parent == Some(*caller) && node.function == function;
         !holds_cause && !after.path(*caller).contains(top) && !after.nodes.iter().any(taken)

@@ -43,6 +43,8 @@ pub struct Plan {
 pub struct Row {
     pub spec: Spec,
     pub base: String,
+    /// See [`Case::standard_errors`].
+    pub standard_errors: Option<f64>,
     pub scores: Vec<(Tested, Score)>,
     /// Seconds for reading and for each method.
     pub seconds: BTreeMap<&'static str, f64>,
@@ -179,7 +181,7 @@ fn one(
         eprint!("{text}");
     }
     kept.keep(&case, folder.path(), &answers, &scores)?;
-    Ok(Row { spec, base: case.base, scores, seconds })
+    Ok(Row { spec, standard_errors: case.standard_errors(), base: case.base, scores, seconds })
 }
 
 /// JSON has lines only where a path has them: names and components decide.

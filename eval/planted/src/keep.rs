@@ -77,6 +77,7 @@ impl Kept {
             "base": case.base,
             "failures": failures,
             "size": truth.size,
+            "standard_errors": case.standard_errors(),
             "expected": format!("{:?}", truth.expected).to_lowercase(),
             "causes": truth.causes.iter().map(|cause| json!({
                 "functions": cause.functions.iter().map(key_json).collect::<Vec<_>>(),
@@ -150,6 +151,9 @@ pub fn line(case: &Case) -> String {
         case.planted.after.nodes.len(),
         case.noise.samples,
     );
+    if let Some(errors) = case.standard_errors() {
+        let _ = write!(line, ", {errors:.1} standard errors");
+    }
     for cause in &truth.causes {
         let function = cause.functions.first().map(shown).unwrap_or_default();
         let _ = write!(line, "; cause {function} in {} contexts", cause.paths.len());

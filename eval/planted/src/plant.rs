@@ -180,8 +180,8 @@ pub struct Planted {
     pub before: Program,
     pub after: Program,
     pub truth: Truth,
-    /// Contexts that are slower, as rows of `after`.
-    pub causes: Vec<usize>,
+    /// Contexts that are slower, as rows of `after`, by cause.
+    pub causes: Vec<Vec<usize>>,
 }
 
 /// A planted slowdown in rows, whose names and paths may still change.
@@ -327,7 +327,7 @@ impl Site<'_> {
     fn finish(self, kind: Kind, size: f64) -> Planted {
         let Self { before, after, causes, decoys, .. } = self;
         let key = |function: &usize| after.functions[*function].key();
-        let contexts = causes.iter().flat_map(|rows| rows.contexts.iter().copied()).collect();
+        let contexts = causes.iter().map(|rows| rows.contexts.clone()).collect();
         let causes: Vec<Cause> = causes
             .iter()
             .map(|rows| Cause {

@@ -9,10 +9,17 @@ use crate::evaluate::{OTHER_RUNS, PERCENTS, Row, USUAL_RUNS};
 use crate::plant::Kind;
 use crate::score::{Rate, Sum};
 
+/// What stands out by at least so many standard errors can be told from chance among hundreds of places.
+const CLEAR: f64 = 4.0;
+
 /// Scores of a method over the cases that are wanted.
 pub fn sum(rows: &[Row], tested: Tested, wanted: impl Fn(&Spec) -> bool) -> Sum {
+    sum_rows(rows, tested, |row| wanted(&row.spec))
+}
+
+fn sum_rows(rows: &[Row], tested: Tested, wanted: impl Fn(&Row) -> bool) -> Sum {
     let mut sum = Sum::default();
-    for row in rows.iter().filter(|row| wanted(&row.spec)) {
+    for row in rows.iter().filter(|row| wanted(row)) {
         for (_, score) in row.scores.iter().filter(|(method, _)| *method == tested) {
             sum.add(score);
         }
@@ -29,6 +36,17 @@ pub fn tables(rows: &[Row], methods: &[Tested]) -> String {
     text.push_str("## 5 + 5 runs, effects of 5 % or more, all kinds\n\n");
     method_table(&mut text, methods, |tested| {
         sum(rows, tested, |spec| usual(spec) && slower(spec) && spec.percent >= 5)
+    });
+
+    text.push_str(
+        "The same without cases that stand out by less than 4 standard errors for somebody who knows where to look:\n\n",
+    );
+    method_table(&mut text, methods, |tested| {
+        sum_rows(rows, tested, |row| {
+            let spec = &row.spec;
+            let clear = row.standard_errors.is_some_and(|errors| errors >= CLEAR);
+            clear && usual(spec) && slower(spec) && spec.percent >= 5
+        })
     });
 
     text.push_str("## False alarms on identical code\n\nAny suspect, or the verdict `regressed`; with one run on each side the verdict alone.\n\n");
