@@ -21,7 +21,7 @@ fn folder() -> Result<PathBuf> {
 }
 
 /// The file of this name, made by `make` when it is not there yet. Nothing half-made is left behind.
-fn made(name: &str, make: impl FnOnce(&Path) -> Result<()>) -> Result<PathBuf> {
+pub fn made(name: &str, make: impl FnOnce(&Path) -> Result<()>) -> Result<PathBuf> {
     let path = folder()?.join(name);
     if !path.exists() {
         eprintln!("making {name} …");
