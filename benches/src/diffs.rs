@@ -1,31 +1,40 @@
 //! Comparing: the answer to `perfblame diff` in this process, after reading, on made-up runs of large programs.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::time::Instant;
 
 use anyhow::{Context, Result};
 use perfblame_analysis::{DiffQuery, Loaded, Method, diff};
 use perfblame_cct::{Profile, RunSet, merge_runs};
-use perfblame_fixtures::SyntheticProgram;
+use perfblame_fixtures::{SyntheticProgram, synthetic_stacks};
 use perfblame_matching::{Identity, Side, match_by_key, match_relaxed};
 
-use crate::in_process::{InProcess, fastest, row};
+use crate::in_process::{DEPTH, fastest, row};
 use crate::measure;
 use crate::table::Row;
 
+type Compares = fn() -> Result<Vec<Row>>;
+
 /// Every bench of this kind.
-pub const BENCHES: &[(&str, InProcess)] = &[
+pub const BENCHES: &[(&str, Compares)] = &[
     ("diff: timelines", timelines),
     ("diff: 1.5 million nodes", large_trees),
+    ("diff: folded stacks", folded),
     ("diff: hatchet", hatchet),
     ("diff: growth", growth),
 ];
 
-/// A function that most stacks of the made-up program end in now and then.
-const SLOW: u32 = 4_242;
-
-fn program(nodes: usize, slow: bool) -> SyntheticProgram {
-    SyntheticProgram { nodes, depth: 40, seed: 1, slow: slow.then_some(SLOW) }
+/// The made-up program; slow, the function in which most stacks end takes three times as long.
+fn program(nodes: usize, depth: usize, slow: bool) -> SyntheticProgram {
+    const SEED: u64 = 1;
+    let mut ends: BTreeMap<u32, usize> = BTreeMap::new();
+    let mut stacks = synthetic_stacks(1_000, depth, SEED);
+    while let Some(last) = stacks.next_stack().and_then(<[u32]>::last) {
+        *ends.entry(*last).or_default() += 1;
+    }
+    let most = ends.into_iter().max_by_key(|(_, count)| *count).map(|(function, _)| function);
+    SyntheticProgram { nodes, depth, seed: SEED, slow: most.filter(|_| slow) }
 }
 
 /// Runs as loading gives them.
@@ -42,10 +51,15 @@ fn sides(runs: u64, run: impl Fn(u64, bool) -> Profile) -> [Loaded; 2] {
     })
 }
 
+/// How much there is in an answer: suspects, nodes of the graph, or paths.
 fn answer(sides: &[Loaded; 2], method: Method) -> Result<usize> {
     let query = DiffQuery { method, ..DiffQuery::default() };
     let answer = diff(&sides[0], &sides[1], &query).context("the sides cannot be compared")?;
-    Ok(answer.tree.rows.len() + answer.suspects.len() + answer.paths.len())
+    Ok(match method {
+        Method::Suspects => answer.suspects.len(),
+        Method::CriticalGraph => answer.graph.map_or(0, |graph| graph.nodes.len()),
+        Method::Paths => answer.paths.len(),
+    })
 }
 
 /// Seconds of the fastest of five answers.
@@ -55,16 +69,19 @@ fn seconds(sides: &[Loaded; 2], method: Method) -> Result<f64> {
 }
 
 fn timelines() -> Result<Vec<Row>> {
-    let of = |number, slow| SyntheticProgram { depth: 12, ..program(5_000, slow) }.timeline(number);
+    let of = |number, slow| program(5_000, 12, slow).timeline(number);
     let sides = sides(3, of);
     let milliseconds = seconds(&sides, Method::CriticalGraph)? * 1e3;
-    let input = "3 + 3 runs, 5000 calls each, after reading";
-    Ok(vec![row("critical graph of timelines", input, milliseconds, "ms", 20.0)])
+    let nodes = answer(&sides, Method::CriticalGraph)?;
+    let input = format!("3 + 3 runs of 5,000 calls, after reading; {nodes} nodes in the graph");
+    Ok(vec![row("difference, `--method critical-graph`", &input, milliseconds, "ms", 20.0)])
 }
 
 fn large_trees() -> Result<Vec<Row>> {
     let runs = |slow: bool| -> Vec<Profile> {
-        (0..5).map(|number| program(1_500_000, slow).run(number + 5 * u64::from(slow))).collect()
+        (0..5)
+            .map(|number| program(1_500_000, DEPTH, slow).run(number + 5 * u64::from(slow)))
+            .collect()
     };
     let (before, after) = (runs(false), runs(true));
     let start = Instant::now();
@@ -101,10 +118,38 @@ fn matched(sides: &[Loaded; 2], matcher: Matcher) -> f64 {
     fastest(|| matches(&before, &after, &Identity::by_name(&before, &after)).pairs_count())
 }
 
+/// Whole processes on two files; the peer writes the stacks with both counts, we write the answer.
+fn folded() -> Result<Vec<Row>> {
+    let (before, after) = (crate::inputs::distinct_folded()?, crate::inputs::folded_after()?);
+    let sizes =
+        [&before, &after].map(|file| std::fs::metadata(file).map_or(0, |about| about.len()));
+    let files = format!("'{}' '{}'", before.display(), after.display());
+    // A status of 1 says that it got slower.
+    let ours = format!("{} diff --format json {files} || [ $? = 1 ]", crate::peers::perfblame()?);
+    let (ours, peer) = measure::take_turns(&ours, &format!("inferno-diff-folded {files}"), 5)?;
+    let shown = |usage: &measure::Usage| {
+        format!("{:.2} s, {:.0} MB peak", usage.seconds, usage.peak as f64 / 1e6)
+    };
+    let ratio = peer.seconds / ours.seconds.max(0.001);
+    Ok(vec![Row {
+        what: "difference of folded stacks".to_owned(),
+        input: format!(
+            "two files of {:.0} and {:.0} MB",
+            sizes[0] as f64 / 1e6,
+            sizes[1] as f64 / 1e6
+        ),
+        ours: shown(&ours),
+        peer: format!("`inferno-diff-folded`: {}", shown(&peer)),
+        result: format!("{ratio:.1} × as fast"),
+        goal: "≥ 3 ×".to_owned(),
+        met: ratio >= 3.0,
+    }])
+}
+
 /// One tree beside the other, one run each, as hatchet subtracts them.
 fn hatchet() -> Result<Vec<Row>> {
     const TURNS: usize = 3;
-    let sides = sides(1, |number, slow| program(30_000, slow).run(number));
+    let sides = sides(1, |number, slow| program(30_000, DEPTH, slow).run(number));
     let path = crate::inputs::made("hatchet-difference.json", |out| {
         Ok(std::fs::write(out, format!("[{},{}]", json(&sides[0].runs), json(&sides[1].runs)))?)
     })?;
@@ -159,7 +204,7 @@ fn growth() -> Result<Vec<Row>> {
     ];
     let mut costs: Vec<Vec<(usize, f64)>> = vec![Vec::new(); works.len()];
     for size in SIZES {
-        let sides = sides(1, |number, slow| program(size, slow).run(number));
+        let sides = sides(1, |number, slow| program(size, DEPTH, slow).run(number));
         let nodes: usize = sides.iter().map(|side| side.runs.tree.len()).sum();
         for (cost, (_, work)) in costs.iter_mut().zip(works) {
             cost.push((nodes, work(&sides)? * 1e9 / nodes as f64));

@@ -18,11 +18,8 @@ const DEBIAN: &[(&str, &str)] = &[
     ("npm", "npm"),
     ("chromium", "chromium"),
     ("time", "time"),
-<<<<<<< HEAD
     ("dot", "graphviz"),
-=======
     ("python3", "python3-venv"),
->>>>>>> 28bd484 (Measure comparisons: timelines, large trees, growth, hatchet)
 ];
 
 /// The last pprof that Debian 12's Go builds.

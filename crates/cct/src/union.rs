@@ -43,6 +43,9 @@ impl Union {
         profile: &Profile,
         mut identity: impl FnMut(Thread) -> (Thread, usize),
     ) -> Part {
+        if self.tree.is_empty() {
+            self.symbols.reserve_for(&profile.symbols);
+        }
         let mut import = Import::new(&profile.symbols);
         let mut image: Vec<OpenNode> = Vec::with_capacity(profile.tree.len());
         // The node that was found last among those that other profiles had.
