@@ -21,7 +21,7 @@ fn folder() -> Result<PathBuf> {
 }
 
 /// The file of this name, made by `make` when it is not there yet. Nothing half-made is left behind.
-fn made(name: &str, make: impl FnOnce(&Path) -> Result<()>) -> Result<PathBuf> {
+pub fn made(name: &str, make: impl FnOnce(&Path) -> Result<()>) -> Result<PathBuf> {
     let path = folder()?.join(name);
     if !path.exists() {
         eprintln!("making {name} …");
@@ -118,6 +118,43 @@ pub fn folded() -> Result<PathBuf> {
         Ok(fs::write(out, output.stdout)?)
     })?;
     made("long.folded.txt", |out| lengthen(&once, out, 200 << 20))
+}
+
+/// 200 MB of folded stacks, each of them once, as programs that fold write them.
+pub fn distinct_folded() -> Result<PathBuf> {
+    folded()?;
+    made("distinct.folded.txt", |out| {
+        let once = fs::read_to_string(folder()?.join("long.folded-once.txt"))?;
+        let mut out = BufWriter::new(File::create(out)?);
+        for copy in 0..(200usize << 20).div_ceil(once.len().max(1)) {
+            let names = once.replace("rustc", &format!("rustc{copy}x"));
+            out.write_all(names.replace("llvm::", &format!("llvm{copy}::")).as_bytes())?;
+        }
+        Ok(out.flush()?)
+    })
+}
+
+/// The stacks of [`distinct_folded`] in a later run: other counts, and one function that takes three times as long.
+pub fn folded_after() -> Result<PathBuf> {
+    let before = distinct_folded()?;
+    made("distinct.folded-after.txt", |out| {
+        let mut out = BufWriter::new(File::create(out)?);
+        for (number, line) in (0u64..).zip(BufReader::new(File::open(&before)?).lines()) {
+            let line = line?;
+            let Some((stack, count)) = line.rsplit_once(' ') else { continue };
+            let count: u64 = count.parse()?;
+            // A ninth of the counts goes up by a tenth, a ninth goes down.
+            let chance = number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40;
+            let noisy = match chance % 9 {
+                0 => count + count.div_ceil(10),
+                1 => count - count / 10,
+                _ => count,
+            };
+            let slow = stack.ends_with(";malloc");
+            writeln!(out, "{stack} {}", if slow { 3 * noisy } else { noisy })?;
+        }
+        Ok(out.flush()?)
+    })
 }
 
 /// Repeats a text until it has `size` bytes, each time with other names: `rustc_` becomes `rustc1_`, `rustc2_`, ….

@@ -3,6 +3,7 @@
 //!
 //! Seconds on shared machines say little; ours and the peer's take turns, and the ratio of their medians is the result.
 
+mod diffs;
 mod in_process;
 mod inputs;
 mod matching;
@@ -10,7 +11,7 @@ mod measure;
 mod peers;
 mod table;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 
 fn main() -> Result<()> {
     let wanted: Vec<String> = std::env::args().skip(1).collect();
@@ -23,14 +24,23 @@ fn main() -> Result<()> {
             eprintln!("{}", table::line(rows.last()));
         }
     }
-    for (name, bench) in in_process::BENCHES {
-        if wants(name) {
-            let mut found = bench();
-            for row in &found {
-                eprintln!("{}", table::line(Some(row)));
-            }
-            rows.append(&mut found);
+    let in_process = in_process::BENCHES.iter().map(|(name, bench)| (*name, Work::Sure(*bench)));
+    let diffs = diffs::BENCHES.iter().map(|(name, bench)| (*name, Work::Unsure(*bench)));
+    for (name, work) in in_process.chain(diffs).filter(|(name, _)| wants(name)) {
+        let mut found = match work {
+            Work::Sure(bench) => bench(),
+            Work::Unsure(bench) => bench().with_context(|| name.to_owned())?,
+        };
+        for row in &found {
+            eprintln!("{}", table::line(Some(row)));
         }
+        rows.append(&mut found);
     }
     table::write(&rows, wanted.is_empty())
+}
+
+/// A bench that makes its rows itself; one with a peer can fail.
+enum Work {
+    Sure(fn() -> Vec<table::Row>),
+    Unsure(fn() -> Result<Vec<table::Row>>),
 }

@@ -45,3 +45,19 @@ pub fn median(mut uses: Vec<Usage>) -> Usage {
     uses.sort_by(|a, b| a.seconds.total_cmp(&b.seconds));
     uses[uses.len() / 2]
 }
+
+/// Runs a program that measures itself and prints seconds; the first it prints.
+pub fn printed(program: &str, arguments: &[&str]) -> Result<f64> {
+    let output =
+        Command::new(program).args(arguments).output().with_context(|| program.to_owned())?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    let errors = String::from_utf8_lossy(&output.stderr);
+    let first = text.lines().next().with_context(|| format!("{program} said {errors}"))?;
+    Ok(first.trim().parse()?)
+}
+
+/// The median of some seconds.
+pub fn median_of(mut seconds: Vec<f64>) -> f64 {
+    seconds.sort_by(f64::total_cmp);
+    seconds[seconds.len() / 2]
+}

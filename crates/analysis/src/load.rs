@@ -201,7 +201,7 @@ fn stored_runs(input: Input, options: LoadOptions) -> Result<Vec<Profile>, ReadE
 
 fn clean(mut profile: Profile, options: LoadOptions) -> Profile {
     if options.names == Names::Normalised {
-        profile = normalise(&profile, NameKinds::default());
+        profile = normalise(profile, NameKinds::default());
     }
     let is_truncated = |root| profile.name_of(root) == TRUNCATED;
     if options.partial == PartialStacks::Merge && profile.tree.roots().any(is_truncated) {

@@ -123,28 +123,32 @@ pub fn normalise_name(name: &str, kinds: NameKinds) -> Cow<'_, str> {
 }
 
 /// The same profile with normalised names; functions that become equal are merged.
-pub fn normalise(profile: &Profile, kinds: NameKinds) -> Profile {
+pub fn normalise(profile: Profile, kinds: NameKinds) -> Profile {
     let mut known: Vec<Option<StringId>> = vec![None; profile.symbols.strings.len()];
     let mut text = |symbols: &mut Symbols, id: StringId| {
-        *known[id.index()].get_or_insert_with(|| {
-            match normalise_name(profile.symbols.text(id), kinds) {
-                Cow::Borrowed(same) if same == profile.symbols.text(id) => id,
-                changed => symbols.string(&changed),
+        *known[id.index()].get_or_insert_with(|| match normalise_name(symbols.text(id), kinds) {
+            Cow::Borrowed(same) if same == symbols.text(id) => id,
+            changed => {
+                let changed = changed.into_owned();
+                symbols.string(&changed)
             }
         })
     };
-    map_labels(profile, |symbols, frame| {
-        let frame = *symbols.frame(frame);
-        let function = *symbols.function(frame.function);
+    map_labels(profile, |symbols, label| {
+        let frame = *symbols.frame(label);
+        let known = *symbols.function(frame.function);
         let function = Function {
-            name: text(symbols, function.name),
-            component: function.component.map(|id| text(symbols, id)),
-            signature: function.signature.map(|id| text(symbols, id)),
-            file: function.file.map(|id| text(symbols, id)),
-            ..function
+            name: text(symbols, known.name),
+            component: known.component.map(|id| text(symbols, id)),
+            signature: known.signature.map(|id| text(symbols, id)),
+            file: known.file.map(|id| text(symbols, id)),
+            ..known
         };
-        let function = symbols.intern_function(function);
         let file = frame.file.map(|id| text(symbols, id));
+        if function == known && file == frame.file {
+            return label;
+        }
+        let function = symbols.intern_function(function);
         symbols.intern_frame(Frame { function, file, ..frame })
     })
 }

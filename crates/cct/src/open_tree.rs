@@ -43,6 +43,26 @@ impl OpenTree {
         node
     }
 
+    /// As [`OpenTree::child`], for whoever walks another tree in pre-order and found `last` before: in a tree that was
+    /// grown from a similar one, the node is most often among the next few rows, which are in the cache already.
+    pub(crate) fn child_after(
+        &mut self,
+        last: OpenNode,
+        parent: Option<OpenNode>,
+        label: FrameId,
+    ) -> OpenNode {
+        /// Two lines of the cache: a skipped stack leaves a gap of a few rows.
+        const NEAR: usize = 16;
+        let row = Row { parent, label };
+        let start = last.index() + 1;
+        let end = self.nodes.len().min(start + NEAR);
+        match self.nodes.get(start..end).and_then(|near| near.iter().position(|near| *near == row))
+        {
+            Some(gap) => OpenNode::new(start + gap),
+            None => self.child(parent, label),
+        }
+    }
+
     /// Finds the child of `parent` with this label without adding it.
     pub fn find(&self, parent: Option<OpenNode>, label: FrameId) -> Option<OpenNode> {
         let row = Row { parent, label };
@@ -259,7 +279,7 @@ mod tests {
                 let parent = (above < tree.len()).then(|| OpenNode::new(above));
                 let label = FrameId::new(label);
                 let before = tree.find(parent, label);
-                let node = tree.child(parent, label);
+                let node = tree.child_after(OpenNode::new(above / 2), parent, label);
                 prop_assert_eq!(before, known.get(&(parent, label)).copied());
                 prop_assert_eq!(*known.entry((parent, label)).or_insert(node), node);
                 prop_assert_eq!(tree.find(parent, label), Some(node));

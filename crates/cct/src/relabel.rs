@@ -2,7 +2,7 @@
 //! whatever else maps labels.
 
 use crate::rebuild::rebuild;
-use crate::{Frame, FrameId, Grain, NodeId, OpenNode, OpenTree, Profile, Symbols};
+use crate::{Cct, Frame, FrameId, Grain, NodeId, OpenNode, OpenTree, Profile, Symbols};
 
 /// The same profile with other labels; siblings that get the same label become one. `label` is asked once per node,
 /// parents first, and may add to the symbols.
@@ -21,16 +21,40 @@ pub fn relabel(
     rebuild(profile, symbols, grain, tree, &image)
 }
 
-/// As [`relabel`], where a node's label depends on its label alone: each distinct label is mapped once.
+/// As [`relabel`], where a node's label depends on its label alone: each distinct label is mapped once, in the order
+/// of first use.
+///
+/// Mostly no two labels become one, and then the tree keeps its shape: no node has to be looked up.
 pub fn map_labels(
-    profile: &Profile,
+    mut profile: Profile,
     mut map: impl FnMut(&mut Symbols, FrameId) -> FrameId,
 ) -> Profile {
     let mut mapped: Vec<Option<FrameId>> = vec![None; profile.symbols.frames().len()];
-    relabel(profile, profile.tree.grain(), |symbols, node| {
+    let mut changed = false;
+    for node in profile.tree.nodes() {
         let frame = profile.tree.frame(node);
-        *mapped[frame.index()].get_or_insert_with(|| map(symbols, frame))
-    })
+        let into = &mut mapped[frame.index()];
+        if into.is_none() {
+            let label = map(&mut profile.symbols, frame);
+            changed |= label != frame;
+            *into = Some(label);
+        }
+    }
+    if !changed {
+        return profile;
+    }
+    let mut taken = vec![false; profile.symbols.frames().len()];
+    let distinct =
+        mapped.iter().flatten().all(|label| !std::mem::replace(&mut taken[label.index()], true));
+    let label = |frame: FrameId| mapped[frame.index()].unwrap_or(frame);
+    if distinct {
+        let tree = &profile.tree;
+        let parents = tree.nodes().map(|node| tree.parent(node)).collect();
+        let frames = tree.nodes().map(|node| label(tree.frame(node))).collect();
+        profile.tree = Cct::from_preorder(tree.grain(), parents, frames);
+        return profile;
+    }
+    relabel(&profile, profile.tree.grain(), |_, node| label(profile.tree.frame(node)))
 }
 
 /// The same profile at a coarser grain; at its own when that is coarse enough already.

@@ -41,6 +41,14 @@ impl StringTable {
         slice(&self.bytes, &self.ends, id)
     }
 
+    /// Makes room for the texts of another table.
+    pub(crate) fn reserve_for(&mut self, other: &Self) {
+        let Self { bytes, ends, index, hasher } = self;
+        bytes.reserve(other.bytes.len());
+        ends.reserve(other.ends.len());
+        index.reserve(other.ends.len(), |id| hasher.hash_one(slice(bytes, ends, *id)));
+    }
+
     /// How many distinct texts there are.
     pub fn len(&self) -> usize {
         self.ends.len()

@@ -183,6 +183,13 @@ impl Symbols {
         }
     }
 
+    /// Makes room for the symbols of another table, most of which are new here.
+    pub fn reserve_for(&mut self, other: &Self) {
+        self.strings.reserve_for(&other.strings);
+        self.functions.reserve(other.functions.rows.len());
+        self.frames.reserve(other.frames.rows.len());
+    }
+
     /// Gives back memory that was reserved for growing.
     pub fn shrink_to_fit(&mut self) {
         self.strings.shrink_to_fit();
@@ -230,6 +237,12 @@ impl<T> Interned<T> {
 }
 
 impl<T: Copy + Eq + Hash> Interned<T> {
+    fn reserve(&mut self, more: usize) {
+        let Self { rows, index, hasher } = self;
+        rows.reserve(more);
+        index.reserve(more, |row| hasher.hash_one(rows[*row as usize]));
+    }
+
     fn intern(&mut self, value: T) -> usize {
         let Self { rows, index, hasher } = self;
         let hash = hasher.hash_one(value);

@@ -43,12 +43,22 @@ impl Union {
         profile: &Profile,
         mut identity: impl FnMut(Thread) -> (Thread, usize),
     ) -> Part {
+        if self.tree.is_empty() {
+            self.symbols.reserve_for(&profile.symbols);
+        }
         let mut import = Import::new(&profile.symbols);
         let mut image: Vec<OpenNode> = Vec::with_capacity(profile.tree.len());
+        // The node that was found last among those that other profiles had.
+        let known = self.tree.len();
+        let mut last = OpenNode::new(0);
         for node in profile.tree.nodes() {
             let above = profile.tree.parent(node).map(|parent| image[parent.index()]);
             let label = self.label(profile, &mut import, node);
-            image.push(self.tree.child(above, label));
+            let place = self.tree.child_after(last, above, label);
+            if place.index() < known {
+                last = place;
+            }
+            image.push(place);
         }
         let mut order: Vec<usize> = (0..profile.threads.len()).collect();
         order.sort_by_key(|row| (profile.threads[*row].pid, profile.threads[*row].tid, *row));

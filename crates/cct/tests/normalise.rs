@@ -1,8 +1,11 @@
 //! Real names, and what is left of them.
 
 use expect_test::expect;
-use perfblame_cct::{NameKind, NameKinds, normalise, normalise_name};
-use perfblame_fixtures::{draw, profile};
+use perfblame_cct::{
+    Frame, FrameId, Function, Grain, NameKind, NameKinds, Symbols, dump, map_labels, normalise,
+    normalise_name, relabel,
+};
+use perfblame_fixtures::{any_samples, draw, profile, profile_of};
 use proptest::prelude::*;
 
 /// Names that one kind changes, and what it makes of them; names that it must leave alone have no second column.
@@ -275,8 +278,8 @@ fn functions_that_become_equal_are_merged() {
             f 2 2
             vector<int> 1 1
     "]]
-    .assert_eq(&draw(&normalise(&before, NameKinds::default())));
-    assert_eq!(draw(&normalise(&before, NameKinds::none())), draw(&before));
+    .assert_eq(&draw(&normalise(before.clone(), NameKinds::default())));
+    assert_eq!(draw(&normalise(before.clone(), NameKinds::none())), draw(&before));
 }
 
 #[test]
@@ -316,5 +319,24 @@ proptest! {
             let once = normalise_name(&name, only).into_owned();
             prop_assert_eq!(&*normalise_name(&once, only), &*once, "{:?}", kind);
         }
+    }
+}
+
+proptest! {
+    /// Labels that stay apart keep the tree's shape, others merge siblings: both ways give what relabelling node by
+    /// node gives.
+    #[test]
+    fn labels_are_mapped_as_nodes_are(samples in any_samples(), letters in 1u8..26) {
+        let profile = profile_of(&samples, Grain::Functions);
+        let map = |symbols: &mut Symbols, label: FrameId| {
+            let frame = *symbols.frame(label);
+            let first = symbols.name(frame.function).bytes().next().unwrap_or(b'a');
+            let name = symbols.string(&char::from(b'a' + (first - b'a' + 1) % letters).to_string());
+            let function = symbols.intern_function(Function::named(name));
+            symbols.intern_frame(Frame { function, ..frame })
+        };
+        let by_node = relabel(&profile, Grain::Functions, |symbols, node| map(symbols, profile.tree.frame(node)));
+        let by_label = map_labels(profile, map);
+        prop_assert_eq!(dump(&by_label), dump(&by_node));
     }
 }

@@ -36,6 +36,7 @@ pub fn join(
     matching: &Matching,
 ) -> Joint {
     let mut symbols = Symbols::default();
+    symbols.reserve_for(after.symbols);
     let gone: Vec<NodeId> =
         before.tree.nodes().filter(|node| matching.after(*node).is_none()).collect();
     let mut rows: Vec<(Option<OpenNode>, FrameId)> =

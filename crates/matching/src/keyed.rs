@@ -1,42 +1,61 @@
 //! Children match by function and occurrence: the n-th call of a function below a parent is the n-th call of that
 //! function below the parent's partner.
+//!
+//! Children are looked up among the children of one pair of parents, never in a table of the whole tree: there the
+//! search would be a cache miss for every node, here it is a look at the neighbouring rows.
 
-use hashbrown::HashMap;
-use perfblame_cct::NodeId;
+use perfblame_cct::{FunctionId, NodeId, Siblings};
 
 use crate::{Identity, Link, Matching, Side};
 
 /// Matches two trees from the roots down, by function and occurrence.
 pub fn match_by_key(before: &Side<'_>, after: &Side<'_>, identity: &Identity) -> Matching {
     let mut matching = Matching::new(before.tree.len(), after.tree.len());
-    // (partner of the parent, class, occurrence) of every node before.
-    let mut known: HashMap<(Option<NodeId>, u32, u32), NodeId> = HashMap::new();
-    let mut seen: HashMap<(Option<NodeId>, u32), u32> = HashMap::new();
-    for node in before.tree.nodes() {
-        let class = identity.before(before.function_of(node));
-        let nth = seen.entry((before.tree.parent(node), class)).or_default();
-        known.insert((before.tree.parent(node), class, *nth), node);
-        *nth += 1;
-    }
-    seen.clear();
+    let classes = [
+        class_of_frames(before, |function| identity.before(function)),
+        class_of_frames(after, |function| identity.after(function)),
+    ];
+    let mut lists: [Vec<(u32, NodeId)>; 2] = Default::default();
+    let mut pair_all = |matching: &mut Matching, old: Siblings<'_>, new: Siblings<'_>| {
+        for (side, siblings) in [old, new].into_iter().enumerate() {
+            let tree = [before.tree, after.tree][side];
+            lists[side].clear();
+            lists[side]
+                .extend(siblings.map(|node| (classes[side][tree.frame(node).index()], node)));
+        }
+        let [old, new] = &mut lists;
+        // The usual case: the same calls in the same order.
+        let alike = old.iter().map(|child| child.0).eq(new.iter().map(|child| child.0));
+        if !alike {
+            // Rows tell occurrences apart.
+            old.sort_unstable();
+            new.sort_unstable();
+        }
+        let (mut old, mut new) = (&**old, &**new);
+        while let ([(one, before), old_rest @ ..], [(other, after), new_rest @ ..]) = (old, new) {
+            if one == other {
+                matching.pair(*before, *after, Link::Same);
+            }
+            if one <= other {
+                old = old_rest;
+            }
+            if other <= one {
+                new = new_rest;
+            }
+        }
+    };
+    pair_all(&mut matching, before.tree.roots(), after.tree.roots());
     for node in after.tree.nodes() {
-        let parent = after.tree.parent(node);
-        let class = identity.after(after.function_of(node));
-        let nth = seen.entry((parent, class)).or_default();
-        let occurrence = *nth;
-        *nth += 1;
-        let above = match parent {
-            None => None,
-            Some(parent) => match matching.before(parent) {
-                Some(partner) => Some(partner),
-                None => continue,
-            },
-        };
-        if let Some(partner) = known.get(&(above, class, occurrence)) {
-            matching.pair(*partner, node, Link::Same);
+        if let Some(partner) = matching.before(node) {
+            pair_all(&mut matching, before.tree.children(partner), after.tree.children(node));
         }
     }
     matching
+}
+
+/// The class of every frame's function.
+fn class_of_frames(side: &Side<'_>, class: impl Fn(FunctionId) -> u32) -> Vec<u32> {
+    side.symbols.frames().map(|(_, frame)| class(frame.function)).collect()
 }
 
 #[cfg(test)]

@@ -346,7 +346,7 @@ proptest! {
 /// [`profile_of`] has one-letter names, which would all be pruned.
 fn long_names(samples: &[perfblame_fixtures::DrawnSample]) -> Profile {
     let profile = profile_of(samples, Grain::Frames);
-    perfblame_cct::map_labels(&profile, |symbols, frame| {
+    perfblame_cct::map_labels(profile, |symbols, frame| {
         let frame = *symbols.frame(frame);
         let function = *symbols.function(frame.function);
         let name = symbols.text(function.name).repeat(2);

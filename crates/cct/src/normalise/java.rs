@@ -61,9 +61,12 @@ static CLASS: LazyLock<Option<Regex>> = LazyLock::new(|| {
 });
 
 pub(super) fn without_class_numbers(name: &str) -> Cow<'_, str> {
-    // Every pattern has a digit and one of these.
-    let worth =
-        name.bytes().any(|b| b.is_ascii_digit()) && name.contains(['$', '/', '+', 'S', 'G', '_']);
+    // Every pattern has a digit and one of these; names of other languages mostly have none of them.
+    let worth = name.bytes().any(|b| b.is_ascii_digit())
+        && (name.bytes().any(|b| b == b'$')
+            || ["jdk", "Accessor", "_closure", "Script", "0x"]
+                .iter()
+                .any(|part| name.contains(part)));
     match &*CLASS {
         Some(pattern) if worth => pattern.replace_all(name, |found: &Captures<'_>| {
             if found.name("hidden").is_some_and(|kept| is_lambda(&name[..kept.end()])) {

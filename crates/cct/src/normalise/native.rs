@@ -82,8 +82,8 @@ pub(super) fn without_version(name: &str) -> Cow<'_, str> {
 
 /// The name without Rust's hashes: `::h` and 16 digits at the end, or a crate's in brackets.
 pub(super) fn without_hashes(name: &str) -> Cow<'_, str> {
-    if let Some((before, hash)) = name.rsplit_once("::h")
-        && hash.len() == 16
+    if let Some((rest, hash)) = name.split_at_checked(name.len().saturating_sub(16))
+        && let Some(before) = rest.strip_suffix("::h")
         && is_hex(hash)
         && !before.is_empty()
     {

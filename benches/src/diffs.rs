@@ -1,0 +1,241 @@
+//! Comparing: the answer to `perfblame diff` in this process, after reading, on made-up runs of large programs.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::time::Instant;
+
+use anyhow::{Context, Result};
+use perfblame_analysis::{DiffQuery, Loaded, Method, diff};
+use perfblame_cct::{Profile, RunSet, merge_runs};
+use perfblame_fixtures::{SyntheticProgram, synthetic_stacks};
+use perfblame_matching::{Identity, Side, match_by_key, match_relaxed};
+
+use crate::in_process::{DEPTH, fastest, row};
+use crate::measure;
+use crate::table::Row;
+
+type Compares = fn() -> Result<Vec<Row>>;
+
+/// Every bench of this kind.
+pub const BENCHES: &[(&str, Compares)] = &[
+    ("diff: timelines", timelines),
+    ("diff: 1.5 million nodes", large_trees),
+    ("diff: folded stacks", folded),
+    ("diff: hatchet", hatchet),
+    ("diff: growth", growth),
+];
+
+/// The made-up program; slow, the function in which most stacks end takes three times as long.
+fn program(nodes: usize, depth: usize, slow: bool) -> SyntheticProgram {
+    const SEED: u64 = 1;
+    let mut ends: BTreeMap<u32, usize> = BTreeMap::new();
+    let mut stacks = synthetic_stacks(1_000, depth, SEED);
+    while let Some(last) = stacks.next_stack().and_then(<[u32]>::last) {
+        *ends.entry(*last).or_default() += 1;
+    }
+    let most = ends.into_iter().max_by_key(|(_, count)| *count).map(|(function, _)| function);
+    SyntheticProgram { nodes, depth, seed: SEED, slow: most.filter(|_| slow) }
+}
+
+/// Runs as loading gives them.
+fn loaded(profiles: Vec<Profile>) -> Loaded {
+    let names = (1..=profiles.len()).map(|run| format!("run {run}")).collect();
+    Loaded { names, runs: merge_runs(profiles) }
+}
+
+/// Both sides of a comparison; the runs of the second are other runs than those of the first.
+fn sides(runs: u64, run: impl Fn(u64, bool) -> Profile) -> [Loaded; 2] {
+    [false, true].map(|slow| {
+        let first = if slow { runs } else { 0 };
+        loaded((first..first + runs).map(|number| run(number, slow)).collect())
+    })
+}
+
+/// How much there is in an answer: suspects, nodes of the graph, or paths.
+fn answer(sides: &[Loaded; 2], method: Method) -> Result<usize> {
+    let query = DiffQuery { method, ..DiffQuery::default() };
+    let answer = diff(&sides[0], &sides[1], &query).context("the sides cannot be compared")?;
+    Ok(match method {
+        Method::Suspects => answer.suspects.len(),
+        Method::CriticalGraph => answer.graph.map_or(0, |graph| graph.nodes.len()),
+        Method::Paths => answer.paths.len(),
+    })
+}
+
+/// Seconds of the fastest of five answers.
+fn seconds(sides: &[Loaded; 2], method: Method) -> Result<f64> {
+    answer(sides, method)?;
+    Ok(fastest(|| answer(sides, method).unwrap_or(0)))
+}
+
+fn timelines() -> Result<Vec<Row>> {
+    let of = |number, slow| program(5_000, 12, slow).timeline(number);
+    let sides = sides(3, of);
+    let milliseconds = seconds(&sides, Method::CriticalGraph)? * 1e3;
+    let nodes = answer(&sides, Method::CriticalGraph)?;
+    let input = format!("3 + 3 runs of 5,000 calls, after reading; {nodes} nodes in the graph");
+    Ok(vec![row("difference, `--method critical-graph`", &input, milliseconds, "ms", 20.0)])
+}
+
+fn large_trees() -> Result<Vec<Row>> {
+    let runs = |slow: bool| -> Vec<Profile> {
+        (0..5)
+            .map(|number| program(1_500_000, DEPTH, slow).run(number + 5 * u64::from(slow)))
+            .collect()
+    };
+    let (before, after) = (runs(false), runs(true));
+    let start = Instant::now();
+    let sides = [before, after].map(loaded);
+    let merging = start.elapsed().as_secs_f64();
+    let nodes = sides.each_ref().map(|side| side.runs.tree.len());
+    let input = format!("5 + 5 runs, {} and {} nodes, after reading", nodes[0], nodes[1]);
+    let mut rows = vec![row("10 runs put beside each other", &input, merging, "s", 3.0)];
+    for method in [Method::Suspects, Method::Paths] {
+        let what = format!("difference, `--method {}`", method.name());
+        rows.push(row(&what, &input, seconds(&sides, method)?, "s", 3.0));
+    }
+    let relaxed = matched(&sides, Matcher::Relaxed);
+    let what = "relaxed common tree, one pair of trees";
+    rows.push(row(what, &input, relaxed, "s", 1.5));
+    Ok(rows)
+}
+
+#[derive(Clone, Copy)]
+enum Matcher {
+    Keyed,
+    Relaxed,
+}
+
+fn matched(sides: &[Loaded; 2], matcher: Matcher) -> f64 {
+    fn side(runs: &RunSet) -> Side<'_> {
+        Side { symbols: &runs.symbols, tree: &runs.tree, weights: &[] }
+    }
+    let (before, after) = (side(&sides[0].runs), side(&sides[1].runs));
+    let matches = match matcher {
+        Matcher::Keyed => match_by_key,
+        Matcher::Relaxed => match_relaxed,
+    };
+    fastest(|| matches(&before, &after, &Identity::by_name(&before, &after)).pairs_count())
+}
+
+/// Whole processes on two files; the peer writes the stacks with both counts, we write the answer.
+fn folded() -> Result<Vec<Row>> {
+    let (before, after) = (crate::inputs::distinct_folded()?, crate::inputs::folded_after()?);
+    let sizes =
+        [&before, &after].map(|file| std::fs::metadata(file).map_or(0, |about| about.len()));
+    let files = format!("'{}' '{}'", before.display(), after.display());
+    // A status of 1 says that it got slower.
+    let ours = format!("{} diff --format json {files} || [ $? = 1 ]", crate::peers::perfblame()?);
+    let (ours, peer) = measure::take_turns(&ours, &format!("inferno-diff-folded {files}"), 5)?;
+    let shown = |usage: &measure::Usage| {
+        format!("{:.2} s, {:.0} MB peak", usage.seconds, usage.peak as f64 / 1e6)
+    };
+    let ratio = peer.seconds / ours.seconds.max(0.001);
+    Ok(vec![Row {
+        what: "difference of folded stacks".to_owned(),
+        input: format!(
+            "two files of {:.0} and {:.0} MB",
+            sizes[0] as f64 / 1e6,
+            sizes[1] as f64 / 1e6
+        ),
+        ours: shown(&ours),
+        peer: format!("`inferno-diff-folded`: {}", shown(&peer)),
+        result: format!("{ratio:.1} × as fast"),
+        goal: "≥ 3 ×".to_owned(),
+        met: ratio >= 3.0,
+    }])
+}
+
+/// One tree beside the other, one run each, as hatchet subtracts them.
+fn hatchet() -> Result<Vec<Row>> {
+    const TURNS: usize = 3;
+    let sides = sides(1, |number, slow| program(30_000, DEPTH, slow).run(number));
+    let path = crate::inputs::made("hatchet-difference.json", |out| {
+        Ok(std::fs::write(out, format!("[{},{}]", json(&sides[0].runs), json(&sides[1].runs)))?)
+    })?;
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/peers/hatchet_difference.py");
+    let (mut ours, mut peer) = (Vec::new(), Vec::new());
+    for _ in 0..TURNS {
+        ours.push(seconds(&sides, Method::Suspects)?);
+        peer.push(measure::printed("hatchet-python", &[script, &path.display().to_string(), "1"])?);
+    }
+    let (ours, peer) = (measure::median_of(ours), measure::median_of(peer));
+    let ratio = peer / ours.max(1e-6);
+    let nodes = sides.each_ref().map(|side| side.runs.tree.len());
+    Ok(vec![Row {
+        what: "difference of two trees".to_owned(),
+        input: format!("{} and {} nodes, after reading", nodes[0], nodes[1]),
+        ours: format!("{:.1} ms", ours * 1e3),
+        peer: format!("`hatchet`, `after - before`: {:.1} ms", peer * 1e3),
+        result: format!("{ratio:.0} × as fast"),
+        goal: "≥ 100 ×".to_owned(),
+        met: ratio >= 100.0,
+    }])
+}
+
+/// Every node with its caller's row, its name and its own value.
+fn json(set: &RunSet) -> String {
+    let mut values = vec![0i64; set.tree.len()];
+    for (node, _, value) in
+        set.runs.iter().flat_map(|run| run.cells.of(perfblame_cct::MetricId::new(0)))
+    {
+        values[node.index()] += value;
+    }
+    let mut out = String::from("[");
+    for node in set.tree.nodes() {
+        let comma = if node.index() == 0 { "" } else { "," };
+        let parent =
+            set.tree.parent(node).map_or("null".to_owned(), |above| above.index().to_string());
+        let name = set.symbols.name(set.symbols.frame(set.tree.frame(node)).function);
+        let _ = write!(out, "{comma}[{parent},\"{name}\",{}]", values[node.index()]);
+    }
+    out + "]"
+}
+
+/// Nanoseconds for each node of the two trees, from ten thousand to three million nodes.
+fn growth() -> Result<Vec<Row>> {
+    const SIZES: [usize; 6] = [10_000, 30_000, 100_000, 300_000, 1_000_000, 3_000_000];
+    type Work = fn(&[Loaded; 2]) -> Result<f64>;
+    let works: [(&str, Work); 4] = [
+        ("keyed matching", |sides| Ok(matched(sides, Matcher::Keyed))),
+        ("relaxed matching", |sides| Ok(matched(sides, Matcher::Relaxed))),
+        ("difference, `--method suspects`", |sides| seconds(sides, Method::Suspects)),
+        ("difference, `--method paths`", |sides| seconds(sides, Method::Paths)),
+    ];
+    let mut costs: Vec<Vec<(usize, f64)>> = vec![Vec::new(); works.len()];
+    for size in SIZES {
+        let sides = sides(1, |number, slow| program(size, DEPTH, slow).run(number));
+        let nodes: usize = sides.iter().map(|side| side.runs.tree.len()).sum();
+        for (cost, (_, work)) in costs.iter_mut().zip(works) {
+            cost.push((nodes, work(&sides)? * 1e9 / nodes as f64));
+        }
+    }
+    Ok(works
+        .iter()
+        .zip(costs)
+        .map(|((what, _), costs)| {
+            let each: Vec<_> = costs
+                .iter()
+                .map(|(nodes, cost)| format!("{}: {cost:.0}", short(*nodes / 2)))
+                .collect();
+            let ((few, first), (many, last)) = (costs[0], costs[costs.len() - 1]);
+            let allowed = (many as f64).ln() / (few as f64).ln();
+            Row {
+                what: format!("growth of {what}"),
+                input: "two trees of 10 thousand to 3 million nodes".to_owned(),
+                ours: format!("ns a node: {}", each.join(", ")),
+                peer: "none".to_owned(),
+                result: format!("{:.2} × a node", last / first),
+                goal: format!("≤ {allowed:.2} × a node (n log n)"),
+                met: last / first <= allowed,
+            }
+        })
+        .collect())
+}
+
+fn short(nodes: usize) -> String {
+    match nodes {
+        0..1_000_000 => format!("{} k", nodes / 1000),
+        _ => format!("{:.1} M", nodes as f64 / 1e6),
+    }
+}
