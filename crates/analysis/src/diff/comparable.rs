@@ -98,13 +98,13 @@ fn calls(set: &RunSet, side: &'static str) -> Result<Vec<f64>, DiffError> {
     Ok(set.runs.iter().map(|run| run.cells.total(metric) as f64).collect())
 }
 
-/// A warning where one side was recorded for longer than the other, everything in it costs more alike (`common`, as a
-/// factor), and nothing was said about the work done.
+/// A warning where one side was recorded for longer than the other, findings explain little of the difference
+/// (`explained`, as a part of 1), and nothing was said about the work done.
 pub(super) fn unequal_lengths(
     before: &Loaded,
     after: &Loaded,
     query: &DiffQuery,
-    common: f64,
+    explained: f64,
 ) -> Option<Warning> {
     let longest_and_shortest = |side: &Loaded| {
         let lengths = side.runs.runs.iter().map(|run| run.info.duration.unwrap_or(0) as f64);
@@ -118,7 +118,7 @@ pub(super) fn unequal_lengths(
         least_after > most_before * ANOTHER_LENGTH || least_before > most_after * ANOTHER_LENGTH;
     let known = least_before > 0.0 && least_after > 0.0;
     // A program that runs to its end takes longer because something in it does, not everything.
-    let alike = common.ln() / (most_after / most_before).ln() > 0.8;
+    let alike = explained < 0.5;
     let said = query.work.is_some() || query.normalize != Normalize::None;
     (known && apart && alike && !said).then(|| Warning {
         code: "unequal-lengths".to_owned(),

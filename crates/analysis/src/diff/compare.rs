@@ -60,7 +60,9 @@ pub fn diff(before: &Loaded, after: &Loaded, query: &DiffQuery) -> Result<Diff, 
     let found = suspects(&evidence, Options { min_delta });
     let mut diff = answer(before, after, query, metric.metric, &joint, &runs, &found);
     diff.normalised = scaling.words;
-    diff.warnings.extend(unequal_lengths(before, after, query, found.common));
+    let findings = found.suspects.iter().chain(&found.improvements);
+    let explained = findings.map(|finding| finding.delta.value).sum::<f64>() / found.change.value;
+    diff.warnings.extend(unequal_lengths(before, after, query, explained));
     was::annotate(&mut diff.suspects, &joint, &identity, &sides);
     was::annotate(&mut diff.improvements, &joint, &identity, &sides);
     match query.method {
