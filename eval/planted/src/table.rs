@@ -10,7 +10,7 @@ use crate::plant::Kind;
 use crate::score::{Rate, Sum};
 
 /// What stands out by at least so many standard errors can be told from chance among hundreds of places.
-const CLEAR: f64 = 4.0;
+pub const CLEAR: f64 = 4.0;
 
 /// Scores of a method over the cases that are wanted.
 pub fn sum(rows: &[Row], tested: Tested, wanted: impl Fn(&Spec) -> bool) -> Sum {

@@ -11,7 +11,7 @@ const SPREAD: usize = 20;
 /// files nobody can tell whether it is slower or its callers are new.
 const SEEN: f64 = 5.0;
 
-/// So many are expected of a context that files before do not know.
+/// So many at most are expected of a context that files before do not know.
 const UNSEEN: f64 = 0.05;
 
 impl Site<'_> {
@@ -69,17 +69,25 @@ impl Site<'_> {
         Some(())
     }
 
-    /// A context that files before do not know. They cannot tell it from a new call of whatever else is new above it,
-    /// so naming any of that is right.
+    /// A light context is made so cheap that files before do not know it, and then slow. They cannot tell it from a new
+    /// call of whatever else is new above it, so naming any of that is right.
     pub(super) fn slow_unseen(&mut self) -> Option<()> {
+        let inclusive = self.after.inclusive();
         let mut places = self.after.plantable();
-        places.retain(|node| self.expected[*node] < UNSEEN);
+        places.retain(|node| inclusive[*node] < 0.02 * self.total);
         let node = *self.random.pick(&places)?;
+        for row in self.before.subtree(node) {
+            self.before.nodes[row].weight *= UNSEEN / self.expected[node].max(UNSEEN);
+            self.after.nodes[row].weight = self.before.nodes[row].weight;
+        }
+        let one_sample = inclusive[node] / self.expected[node].max(1e-12);
+        let seen = self.before.inclusive();
+        self.total = self.before.total();
         self.after.nodes[node].weight += self.amount;
         let mut functions = Vec::new();
         for above in self.after.path(node).into_iter().rev() {
             functions.push(self.after.nodes[above].function);
-            if self.expected[above] >= SEEN {
+            if seen[above] >= SEEN * one_sample {
                 break;
             }
         }
