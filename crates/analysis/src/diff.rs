@@ -7,6 +7,7 @@ mod answer;
 mod compare;
 mod critical_graph;
 mod paths;
+mod waits;
 mod warnings;
 mod was;
 
@@ -17,6 +18,7 @@ pub use answer::{
 pub use compare::diff;
 pub use paths::ranked_paths;
 pub use perfblame_blame::HeatScale;
+pub use waits::is_waiting;
 
 /// What to compare, and how.
 #[derive(Clone, PartialEq, Debug, Default)]

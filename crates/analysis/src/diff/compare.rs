@@ -6,7 +6,7 @@ use perfblame_matching::{Identity, Joint, Link, Side, join, match_anchored};
 
 use super::{
     Diff, DiffError, DiffQuery, DiffRow, DiffTree, Estimate, Fate, Method, MinDelta, RuntimeCost,
-    SideTotals, Suspect, critical_graph, paths, warnings, was,
+    SideTotals, Suspect, critical_graph, paths, waits, warnings, was,
 };
 use crate::{FunctionView, Loaded};
 
@@ -45,7 +45,7 @@ pub fn diff(before: &Loaded, after: &Loaded, query: &DiffQuery) -> Result<Diff, 
         before: &runs[0],
         after: &runs[1],
         counted: metric.metric.unit != Unit::Nanoseconds,
-        waits: matches!(metric.metric.name.as_str(), "blocked" | "parked" | "waiting" | "off-cpu"),
+        waits: waits::is_waiting(&metric.metric),
     };
     let typical = |runs: &[RunCosts<'_>]| {
         let totals = runs.iter().map(|run| run.cells.total(run.metric) as f64 * run.factor);
@@ -57,6 +57,7 @@ pub fn diff(before: &Loaded, after: &Loaded, query: &DiffQuery) -> Result<Diff, 
     });
     let found = suspects(&evidence, Options { min_delta });
     let mut diff = answer(before, after, query, metric.metric, &joint, &runs, &found);
+    waits::explain(&mut diff, sets, ids, &joint, &factors, query);
     was::annotate(&mut diff.suspects, &joint, &identity, &sides);
     was::annotate(&mut diff.improvements, &joint, &identity, &sides);
     match query.method {
