@@ -296,3 +296,164 @@ impl<'a> Arguments<'a> {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use perfblame_cct::Profile;
+
+    use crate::{Input, ReadOptions, read};
+
+    const APP: &str = r#""url":"http://a/app.js""#;
+
+    fn event(name: &str, phase: &str, time: i64, args: &str) -> String {
+        format!(
+            r#"{{"name":"{name}","ph":"{phase}","cat":"devtools.timeline","pid":1,"tid":2,"ts":{time},"dur":5,"args":{args}}}"#
+        )
+    }
+
+    fn install(time: i64, timer: i64, functions: &[&str]) -> String {
+        let call = |name: &&str| format!(r#"{{"functionName":"{name}",{APP},"lineNumber":9}}"#);
+        let calls: Vec<String> = functions.iter().map(call).collect();
+        let stack = calls.join(",");
+        let args =
+            format!(r#"{{"data":{{"timerId":{timer},"frame":"F","stackTrace":[{stack}]}}}}"#);
+        event("TimerInstall", "I", time, &args)
+    }
+
+    fn of_timer(name: &str, phase: &str, time: i64, timer: i64) -> String {
+        event(name, phase, time, &format!(r#"{{"data":{{"timerId":{timer},"frame":"F"}}}}"#))
+    }
+
+    fn profile(events: &[String]) -> Profile {
+        let text = format!(r#"{{"traceEvents":[{}]}}"#, events.join(","));
+        read(Input::from_bytes(text.into_bytes()).unwrap(), &ReadOptions::default()).unwrap()
+    }
+
+    /// Path, start line and microseconds of every context that waited.
+    fn waits(events: &[String]) -> Vec<(String, Option<u32>, i64)> {
+        let profile = profile(events);
+        let Some(row) = profile.metrics.iter().position(|metric| metric.name == "waits") else {
+            return Vec::new();
+        };
+        let own = profile.self_values(perfblame_cct::MetricId::new(row));
+        let nodes = profile.tree.nodes().filter(|node| own[node.index()] != 0);
+        let shown = nodes.map(|node| {
+            let names: Vec<&str> =
+                profile.tree.path(node).into_iter().map(|at| profile.name_of(at)).collect();
+            let line = profile.symbols.function(profile.function_of(node)).line;
+            (names.join(" > "), line.map(std::num::NonZero::get), own[node.index()] / 1000)
+        });
+        shown.collect()
+    }
+
+    #[test]
+    fn a_timer_waits_for_whoever_installed_it() {
+        let events = [
+            install(100, 1, &["", "sleep", "load"]),
+            install(150, 2, &["sleep", "draw"]),
+            of_timer("TimerFire", "X", 400, 1),
+            of_timer("TimerFire", "X", 450, 2),
+            // An interval's later firings.
+            of_timer("TimerFire", "X", 950, 2),
+        ];
+        let expected =
+            [("load > sleep".to_owned(), None, 300), ("draw > sleep".to_owned(), None, 300)];
+        let mut found = waits(&events);
+        found.sort_by(|a, b| b.0.cmp(&a.0));
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn what_is_removed_or_never_fires_or_has_no_stack_counts_nothing() {
+        let events = [
+            install(100, 1, &["sleep"]),
+            of_timer("TimerRemove", "I", 200, 1),
+            of_timer("TimerFire", "X", 300, 1),
+            install(400, 2, &["sleep"]),
+            install(400, 3, &[]),
+            of_timer("TimerFire", "X", 500, 3),
+        ];
+        assert_eq!(waits(&events), []);
+        let names: Vec<String> =
+            profile(&events).metrics.into_iter().map(|metric| metric.name).collect();
+        assert_eq!(names, ["wall", "calls"]);
+    }
+
+    #[test]
+    fn events_need_not_be_in_order_and_numbers_come_again() {
+        let events = [
+            of_timer("TimerFire", "X", 300, 1),
+            install(100, 1, &["first"]),
+            // After another page was loaded into the frame.
+            install(1000, 1, &["second"]),
+            of_timer("TimerFire", "X", 1050, 1),
+        ];
+        let expected = [("first".to_owned(), None, 200), ("second".to_owned(), None, 50)];
+        let mut found = waits(&events);
+        found.sort();
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn requests_wait_for_whoever_sent_them() {
+        let stack = format!(r#"[{{"functionName":"fetchAll",{APP},"lineNumber":3}}]"#);
+        let send = |id: u32, inner: &str| {
+            event(
+                "ResourceSendRequest",
+                "I",
+                100,
+                &format!(r#"{{"data":{{"requestId":"{id}",{inner}}}}}"#),
+            )
+        };
+        let finish = |id: u32| {
+            event("ResourceFinish", "I", 170, &format!(r#"{{"data":{{"requestId":"{id}"}}}}"#))
+        };
+        let events = [
+            send(1, &format!(r#""stackTrace":{stack}"#)),
+            send(
+                2,
+                &format!(r#""initiator":{{"type":"script","stack":{{"callFrames":{stack}}}}}"#),
+            ),
+            send(3, r#""initiator":{"type":"parser"}"#),
+            finish(1),
+            finish(2),
+            finish(3),
+        ];
+        assert_eq!(waits(&events), [("fetchAll".to_owned(), None, 140)]);
+    }
+
+    #[test]
+    fn a_function_the_profile_knows_lends_its_line() {
+        let node = |id: u32, parent: &str, name: &str, line: u32| {
+            format!(
+                r#"{{"id":{id},{parent}"callFrame":{{"functionName":"{name}",{APP},"lineNumber":{line},"columnNumber":0}}}}"#
+            )
+        };
+        let nodes = [
+            node(1, "", "(root)", 0),
+            node(2, r#""parent":1,"#, "sleep", 6),
+            node(3, r#""parent":1,"#, "twice", 1),
+            node(4, r#""parent":1,"#, "twice", 2),
+            node(5, r#""parent":1,"#, "later", 20),
+        ];
+        let args = format!(
+            r#"{{"data":{{"cpuProfile":{{"nodes":[{}],"samples":[2,3,4,5]}},"timeDeltas":[1,1,1,1]}}}}"#,
+            nodes.join(",")
+        );
+        let chunk = event("ProfileChunk", "P", 1, &args).replace(r#""ts""#, r#""id":"0x1","ts""#);
+        let mut events = vec![chunk];
+        for (timer, name) in (1..).zip(["sleep", "twice", "later"]) {
+            events.push(install(100, timer, &[name]));
+            events.push(of_timer("TimerFire", "X", 100 + timer, timer));
+        }
+        let mut found = waits(&events);
+        found.sort();
+        let expected = [
+            // Begins after the call that would be in it.
+            ("later".to_owned(), None, 3),
+            ("sleep".to_owned(), Some(7), 1),
+            ("twice".to_owned(), None, 2),
+        ];
+        assert_eq!(found, expected);
+    }
+}
