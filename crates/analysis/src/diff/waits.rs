@@ -168,7 +168,7 @@ fn suspect(joint: &Joint, finding: &Finding) -> Option<Suspect> {
     let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len().max(1) as f64;
     let note = match finding.kind {
         Kind::New => "it asks for timers or requests that were not there before",
-        _ => "its timers or requests take longer, and nothing else is done meanwhile",
+        _ => "its timers or requests take longer, and the recordings grew with them",
     };
     Some(Suspect {
         // After what is busy, where both are the same size.
@@ -193,4 +193,80 @@ fn suspect(joint: &Joint, finding: &Finding) -> Option<Suspect> {
         notes: vec![note.to_owned()],
         changes: Vec::new(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use perfblame_cct::{Grain, Profile, ProfileBuilder, Thread, Times, merge_runs};
+
+    use super::*;
+    use crate::{Loaded, diff};
+
+    /// A run of a page: milliseconds of work, idle time, and waits of two functions.
+    fn run(work: i64, idle: i64, [load, draw]: [i64; 2]) -> Profile {
+        let mut builder = ProfileBuilder::new(Grain::Functions, Times::Drop);
+        let wall = builder.metric(Metric::exact("wall", Unit::Nanoseconds));
+        let waits = builder.metric(Metric::exact(WAITS, Unit::Nanoseconds));
+        let name = builder.string("page");
+        let thread = Some(builder.thread(Thread::named(name)));
+        let mut add = |name: &str, layer: Layer, metric: MetricId, value: i64| {
+            let frame = builder.named_frame(name, layer);
+            let at = builder.root(frame);
+            builder.add(at, thread, metric, value * 1_000_000);
+        };
+        add("work", Layer::Application, wall, work);
+        add("(idle)", Layer::Idle, wall, idle);
+        add("load", Layer::Application, waits, load);
+        add("draw", Layer::Application, waits, draw);
+        builder.finish()
+    }
+
+    fn side(runs: [Profile; 3]) -> Loaded {
+        Loaded { names: Vec::new(), runs: merge_runs(runs.into()) }
+    }
+
+    fn before() -> Loaded {
+        side([run(100, 50, [20, 21]), run(101, 51, [21, 20]), run(99, 50, [20, 20])])
+    }
+
+    fn explained(after: &Loaded) -> (Verdict, Vec<(String, Kind, i64)>) {
+        let found = diff(&before(), after, &DiffQuery::default()).unwrap();
+        let percent = |suspect: &Suspect| (suspect.share * 100.0).round() as i64;
+        let shown =
+            |suspect: &Suspect| (suspect.function.name.clone(), suspect.kind, percent(suspect));
+        (found.verdict, found.suspects.iter().map(shown).collect())
+    }
+
+    #[test]
+    fn a_wait_that_makes_the_page_late_is_a_suspect() {
+        let after =
+            side([run(100, 200, [20, 170]), run(99, 201, [21, 171]), run(101, 199, [20, 170])]);
+        let (verdict, suspects) = explained(&after);
+        assert_eq!(verdict, Verdict::Regressed);
+        let [(name, kind, percent)] = &*suspects else { panic!("{suspects:?}") };
+        assert_eq!((name.as_str(), *kind), ("draw", Kind::Waits));
+        assert!(*percent > 95, "{percent}");
+    }
+
+    #[test]
+    fn a_wait_beside_work_delays_nobody() {
+        let after =
+            side([run(100, 50, [20, 170]), run(99, 51, [21, 171]), run(101, 50, [20, 170])]);
+        assert_eq!(explained(&after), (Verdict::Unchanged, Vec::new()));
+    }
+
+    #[test]
+    fn a_longer_recording_alone_is_nobodys_fault() {
+        let after =
+            side([run(100, 200, [20, 21]), run(99, 201, [20, 20]), run(101, 199, [21, 20])]);
+        assert_eq!(explained(&after), (Verdict::Unchanged, Vec::new()));
+    }
+
+    #[test]
+    fn a_metric_that_was_asked_for_stands_alone() {
+        let after =
+            side([run(100, 200, [20, 170]), run(99, 201, [21, 171]), run(101, 199, [20, 170])]);
+        let query = DiffQuery { metric: Some("wall".to_owned()), ..DiffQuery::default() };
+        assert!(diff(&before(), &after, &query).unwrap().suspects.is_empty());
+    }
 }
