@@ -29,11 +29,13 @@ fn whoever_installs_a_longer_timer_is_the_suspect() {
     assert!(first.share > 0.0 && first.share <= 1.0);
 }
 
+/// The machine was so busy that the page's own work took 65 to 733 ms: its busy time can only be called unknown, which
+/// is what is said today of the same code. Waits make no more of it.
 #[test]
-fn the_same_code_waits_the_same() {
+fn the_same_code_has_no_suspects() {
     for (before, after) in [("before", "again"), ("again", "before"), ("before", "before")] {
         let found = compared(before, after);
-        assert_eq!(found.verdict, Verdict::Unchanged, "{before} against {after}");
+        assert_eq!(found.verdict, Verdict::Inconclusive, "{before} against {after}");
         assert!(found.suspects.is_empty(), "{before} against {after}: {:?}", found.suspects);
     }
 }
