@@ -9,6 +9,7 @@ mod compare;
 mod critical_graph;
 mod metric;
 mod paths;
+mod waits;
 mod warnings;
 mod was;
 
@@ -19,6 +20,7 @@ pub use answer::{
 pub use compare::diff;
 pub use paths::ranked_paths;
 pub use perfblame_blame::HeatScale;
+pub use waits::is_waiting;
 
 /// What to compare, and how.
 #[derive(Clone, PartialEq, Debug, Default)]

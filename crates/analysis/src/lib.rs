@@ -17,7 +17,7 @@ mod tree_view;
 pub use diff::{
     CodeChange, CriticalGraph, CriticalNode, Diff, DiffError, DiffQuery, DiffRow, DiffTree,
     Estimate, Fate, HeatScale, Kind, Method, MinDelta, Normalize, PathFunction, RankedPath,
-    RuntimeCost, SideTotals, Suspect, Verdict, diff, ranked_paths,
+    RuntimeCost, SideTotals, Suspect, Verdict, diff, is_waiting, ranked_paths,
 };
 pub use find::{FindError, find_function};
 pub use load::{LoadError, LoadErrorKind, LoadOptions, Loaded, Names, PartialStacks, load};

@@ -10,6 +10,7 @@
 //! | `P` and `I` named `Profile`, `ProfileChunk`, `CpuProfile` | V8's sampled call trees: metrics `wall` and `samples`, see [`v8`] |
 //! | `M` | names of processes and threads |
 //! | `samples` with `stackFrames` beside the events | sampled stacks, as V8's, see [`stack_samples`] |
+//! | `TimerInstall` to `TimerFire`, `ResourceSendRequest` to `ResourceFinish` | metric `waits`, for the function that asked, see [`waits`] |
 //! | instants, counters, flows, objects | no time: counted, in the label `events without duration` |
 //!
 //! In a file without samples, `events` is named `wall`: it is the time there is. Times are microseconds in every file,
@@ -24,6 +25,7 @@ mod stack_samples;
 mod threads;
 mod trace;
 mod v8;
+mod waits;
 
 use perfblame_cct::Profile;
 

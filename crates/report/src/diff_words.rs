@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use perfblame_analysis::{
-    CriticalNode, Diff, FunctionView, Kind, Method, RuntimeCost, Suspect, Verdict,
+    CriticalNode, Diff, FunctionView, Kind, Method, RuntimeCost, Suspect, Verdict, is_waiting,
 };
 use perfblame_cct::{Metric, Unit};
 
@@ -184,15 +184,30 @@ pub fn headline_parts(diff: &Diff, words: Words<'_>) -> Vec<Part> {
         None => costs.clone(),
     };
     let mut line = Line(Vec::new());
-    match diff.verdict {
-        Verdict::Regressed | Verdict::Improved => {
+    match (diff.verdict, waits_first(diff)) {
+        (Verdict::Regressed, Some(first)) => {
+            line.name(words.name(&first.function));
+            if let Some(caller) = caller_of(first) {
+                line.words(", called from ");
+                line.name(words.name(caller));
+                line.words(",");
+            }
+            let waits = words.costs(first.before, first.after);
+            line.words(&format!(" {}: {waits}; busy time {change}", words.kind(first.kind)));
+            let more = diff.suspects.len() - 1;
+            if more > 0 {
+                let more = counted(more as u64, "more suspect", "more suspects");
+                line.words(&format!("; {more}"));
+            }
+        }
+        (Verdict::Regressed | Verdict::Improved, _) => {
             line.words(&format!("{change}: "));
             explain(diff, words, &mut line);
         }
-        Verdict::Unchanged => {
+        (Verdict::Unchanged, _) => {
             line.words(&format!("no difference: {costs}{}", noise(diff, words)));
         }
-        Verdict::Inconclusive => {
+        (Verdict::Inconclusive, _) => {
             line.words(&format!("cannot tell: {change}{}", doubt(diff, words)));
             if let Some(first) = diff.suspects.first() {
                 line.words("; best guess: ");
@@ -201,6 +216,17 @@ pub fn headline_parts(diff: &Diff, words: Words<'_>) -> Vec<Part> {
         }
     }
     line.0
+}
+
+/// The first suspect, when it is one that waits in a comparison of busy time.
+fn waits_first(diff: &Diff) -> Option<&Suspect> {
+    let apart = diff.method == Method::Suspects && !is_waiting(&diff.metric);
+    diff.suspects.first().filter(|first| apart && first.kind == Kind::Waits)
+}
+
+/// The last function above a suspect on its path.
+fn caller_of(suspect: &Suspect) -> Option<&FunctionView> {
+    suspect.path.get(suspect.path.len().checked_sub(2)?)
 }
 
 /// A line that grows.
@@ -257,7 +283,7 @@ fn explain(diff: &Diff, words: Words<'_>, line: &mut Line) {
         return explain_otherwise(diff, words, line);
     };
     line.words(&format!("{} of it is ", in_percent(first.share)));
-    let caller = first.path.len().checked_sub(2).and_then(|row| first.path.get(row));
+    let caller = caller_of(first);
     // Two functions of one name are told apart by their places.
     let alike =
         |caller: &&FunctionView| caller.name == first.function.name && **caller != first.function;

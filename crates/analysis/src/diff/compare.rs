@@ -8,7 +8,7 @@ use super::comparable::{Scaling, quantum, unequal_lengths};
 use super::metric::choose;
 use super::{
     Diff, DiffError, DiffQuery, DiffRow, DiffTree, Estimate, Fate, Method, MinDelta, RuntimeCost,
-    SideTotals, Suspect, critical_graph, paths, warnings, was,
+    SideTotals, Suspect, critical_graph, paths, waits, warnings, was,
 };
 use crate::{FunctionView, Loaded};
 
@@ -47,7 +47,7 @@ pub fn diff(before: &Loaded, after: &Loaded, query: &DiffQuery) -> Result<Diff, 
         before: &runs[0],
         after: &runs[1],
         counted: metric.metric.unit != Unit::Nanoseconds,
-        waits: matches!(metric.metric.name.as_str(), "blocked" | "parked" | "waiting" | "off-cpu"),
+        waits: waits::is_waiting(&metric.metric),
     };
     let typical = |runs: &[RunCosts<'_>]| {
         let totals = runs.iter().map(|run| run.cells.total(run.metric) as f64 * run.factor);
@@ -63,6 +63,7 @@ pub fn diff(before: &Loaded, after: &Loaded, query: &DiffQuery) -> Result<Diff, 
     let findings = found.suspects.iter().chain(&found.improvements);
     let explained = findings.map(|finding| finding.delta.value).sum::<f64>() / found.change.value;
     diff.warnings.extend(unequal_lengths(before, after, query, explained));
+    waits::explain(&mut diff, sets, ids, &joint, &scaling.factors, query);
     was::annotate(&mut diff.suspects, &joint, &identity, &sides);
     was::annotate(&mut diff.improvements, &joint, &identity, &sides);
     match query.method {

@@ -11,6 +11,7 @@ use super::spans::{Item, ItemKind, Lane, SpanMetrics, WritingOrder};
 use super::stack_samples::StackSamples;
 use super::threads::{Key, Threads};
 use super::v8::{CpuProfiles, Piece};
+use super::waits::{Step, Waits};
 use crate::cpuprofile::{Gaps, layer_of_url, sampled_metrics, split_location};
 use crate::format::ReadOptions;
 use crate::json::{Cursor, Fault, Kind, Number};
@@ -26,11 +27,13 @@ pub struct Trace {
     last_lane: Option<(Key, usize)>,
     order: WritingOrder,
     asyncs: AsyncSpans,
+    waits: Waits,
     frames: HashMap<Box<[u8]>, FrameId>,
     frame_key: Vec<u8>,
     sampled: (MetricId, MetricId),
     spans: SpanMetrics,
     async_time: MetricId,
+    waited: MetricId,
     /// Events so far.
     pub events: u64,
     without_duration: u64,
@@ -46,6 +49,7 @@ impl Trace {
         let time = builder.metric(Metric::exact("events", Unit::Nanoseconds));
         let calls = builder.metric(Metric::exact("calls", Unit::Count));
         let async_time = builder.metric(Metric::exact("async", Unit::Nanoseconds));
+        let waited = builder.metric(Metric::exact("waits", Unit::Nanoseconds));
         Self {
             builder,
             threads: Threads::default(),
@@ -56,11 +60,13 @@ impl Trace {
             last_lane: None,
             order: WritingOrder::default(),
             asyncs: AsyncSpans::default(),
+            waits: Waits::default(),
             frames: HashMap::new(),
             frame_key: Vec::new(),
             sampled,
             spans: SpanMetrics { time, calls },
             async_time,
+            waited,
             events: 0,
             without_duration: 0,
             scripts: 0,
@@ -75,7 +81,12 @@ impl Trace {
         let key = (self.threads.number(event.pid), self.threads.number(event.tid));
         match event.phase {
             b'X' | b'B' | b'E' => match event.time {
-                Some(time) => self.span(event, key, time),
+                Some(time) => {
+                    self.span(event, key, time);
+                    if event.name.bytes == b"TimerFire" && event.phase != b'E' {
+                        return self.wait(event, Step::End, key);
+                    }
+                }
                 None => self.damaged("a call without a time"),
             },
             b'b' | b'e' | b'S' | b'F' => match event.time {
@@ -166,15 +177,20 @@ impl Trace {
                 self.without_duration += 1;
                 return Ok(());
             }
-            _ => {
+            name => {
                 self.without_duration += 1;
-                return Ok(());
+                return Step::of(name).map_or(Ok(()), |step| self.wait(event, step, key));
             }
         };
         let Some(args) = event.args else { return Ok(()) };
         let id = event.id.unwrap_or_default();
         self.seen(time, time);
         self.profiles.read(piece, key, (id, time), args, &mut self.builder)
+    }
+
+    fn wait(&mut self, event: &Event<'_>, step: Step, key: Key) -> Result<(), Fault> {
+        let (Some(time), Some(args)) = (event.time, event.args) else { return Ok(()) };
+        self.waits.read(step, key, time, args, &mut self.builder)
     }
 
     fn metadata(&mut self, event: &Event<'_>, key: Key) -> Result<(), Fault> {
@@ -320,6 +336,7 @@ impl Trace {
             lane.finish(builder, self.spans);
         }
         self.asyncs.finish(builder);
+        self.waits.finish(builder, &mut self.threads, self.waited);
         self.threads.finish(builder);
         let (wall, samples) = self.sampled;
         let SpanMetrics { time, calls } = self.spans;
@@ -337,6 +354,7 @@ impl Trace {
             keep.extend([time, calls]);
         }
         keep.extend(self.asyncs.any.then_some(self.async_time));
+        keep.extend(self.waits.any().then_some(self.waited));
         builder.choose_metrics(&keep);
         let mut label = |key: &str, count: u64| {
             if count > 0 {

@@ -1,0 +1,272 @@
+//! Waiting beside work. A page whose timers run longer computes no more than before: its busy time is unchanged and
+//! only the clock tells. Where both sides know what was waited for, and by whom, that is explained like any other cost.
+//!
+//! Waits run beside work and beside each other, so a longer one need not make anything later. One counts only if the
+//! timeline grew with it: the idle time of the threads that wait, or the whole recording, by at least half as much.
+
+use hashbrown::HashSet;
+use perfblame_blame::{Evidence, Explanation, Finding, Options, RunCosts, suspects};
+use perfblame_cct::{Layer, Metric, MetricId, NodeId, RunSet, Unit};
+use perfblame_matching::Joint;
+
+use super::{Diff, DiffQuery, Estimate, Kind, MinDelta, Suspect, Verdict};
+use crate::FunctionView;
+
+/// The metric of waits that stand beside a profile of work.
+const WAITS: &str = "waits";
+/// The part of a longer wait that must be found in the timeline.
+const CORROBORATED: f64 = 0.5;
+
+/// True for metrics whose values are time spent waiting.
+pub fn is_waiting(metric: &Metric) -> bool {
+    matches!(metric.name.as_str(), "blocked" | "parked" | "waiting" | "off-cpu" | WAITS)
+}
+
+/// Adds what waits longer to the suspects of an answer about busy time.
+pub(super) fn explain(
+    diff: &mut Diff,
+    sets: [&RunSet; 2],
+    ids: [MetricId; 2],
+    joint: &Joint,
+    factors: &[Vec<f64>; 2],
+    query: &DiffQuery,
+) {
+    let time = diff.metric.unit == Unit::Nanoseconds && !is_waiting(&diff.metric);
+    let (Some(before), Some(after)) = (sets[0].metric(WAITS), sets[1].metric(WAITS)) else {
+        return;
+    };
+    if query.metric.is_some() || !time {
+        return;
+    }
+    let waits = [before, after];
+    let runs = [0, 1].map(|side| {
+        let of_run = sets[side].runs.iter().zip(&factors[side]);
+        of_run
+            .map(|(run, factor)| RunCosts {
+                cells: &run.cells,
+                metric: waits[side],
+                calls: None,
+                factor: *factor,
+                quantum: 0.0,
+            })
+            .collect::<Vec<_>>()
+    });
+    let evidence =
+        Evidence { joint, before: &runs[0], after: &runs[1], counted: false, waits: true };
+    let min_delta = query.min_delta.map(|least| match least {
+        MinDelta::Absolute(value) => value,
+        MinDelta::Share(share) => share * diff.before.total.median,
+    });
+    let found = suspects(&evidence, Options { min_delta });
+    let certain = found.verdict == Verdict::Regressed;
+    if !certain && (found.verdict, diff.verdict) != (Verdict::Inconclusive, Verdict::Inconclusive) {
+        return;
+    }
+    let timeline = Timeline::of(sets, ids, waits, factors);
+    add(diff, joint, &found, timeline, certain);
+}
+
+/// How much longer the recordings are in what is no work.
+#[derive(Clone, Copy, Debug)]
+struct Timeline {
+    /// Idle time of the threads that wait.
+    idle: f64,
+    /// From the first to the last event.
+    duration: f64,
+}
+
+impl Timeline {
+    fn of(
+        sets: [&RunSet; 2],
+        ids: [MetricId; 2],
+        waits: [MetricId; 2],
+        factors: &[Vec<f64>; 2],
+    ) -> Self {
+        let mut typical = [[0.0; 2]; 2];
+        for side in 0..2 {
+            let set = sets[side];
+            let is_idle = |node: NodeId| {
+                let function = set.symbols.frame(set.tree.frame(node)).function;
+                set.symbols.function(function).layer == Layer::Idle
+            };
+            let mut idle = Vec::new();
+            let mut durations = Vec::new();
+            for (run, factor) in set.runs.iter().zip(&factors[side]) {
+                let waiting: HashSet<_> =
+                    run.cells.of(waits[side]).map(|(_, thread, _)| thread).collect();
+                let sum: f64 = (run.cells.of(ids[side]))
+                    .filter(|(node, thread, _)| waiting.contains(thread) && is_idle(*node))
+                    .map(|(_, _, value)| value as f64)
+                    .sum();
+                idle.push(sum * factor);
+                durations.extend(run.info.duration.map(|duration| duration as f64 * factor));
+            }
+            typical[side] = [median(&mut idle), median(&mut durations)];
+        }
+        let grown = |what: usize| typical[1][what] - typical[0][what];
+        Self { idle: grown(0), duration: grown(1) }
+    }
+
+    /// True when a wait of this much more shows in it.
+    fn corroborates(self, delta: f64) -> bool {
+        self.idle.max(self.duration) >= delta * CORROBORATED
+    }
+}
+
+fn median(values: &mut [f64]) -> f64 {
+    values.sort_by(f64::total_cmp);
+    let middle = values.len() / 2;
+    match values.len() {
+        0 => 0.0,
+        odd if odd % 2 == 1 => values[middle],
+        _ => f64::midpoint(values[middle - 1], values[middle]),
+    }
+}
+
+/// Puts the waits that the timeline confirms among the suspects, and says again what share each has.
+fn add(diff: &mut Diff, joint: &Joint, found: &Explanation, timeline: Timeline, certain: bool) {
+    // All of them together: two waits side by side make the timeline longer once.
+    let mut confirmed = Vec::new();
+    let mut sum = 0.0;
+    for finding in &found.suspects {
+        if timeline.corroborates(sum + finding.delta.value) {
+            sum += finding.delta.value;
+            confirmed.extend(suspect(joint, finding));
+        }
+    }
+    if confirmed.is_empty() {
+        return;
+    }
+    let busy = diff.change.median;
+    diff.suspects.append(&mut confirmed);
+    let size = |suspect: &Suspect| suspect.delta.median;
+    diff.suspects.sort_by(|a, b| size(b).total_cmp(&size(a)).then(a.rank.cmp(&b.rank)));
+    let all: f64 = diff.suspects.iter().map(size).sum();
+    let grown =
+        if timeline.idle >= sum * CORROBORATED { busy + timeline.idle } else { timeline.duration };
+    let whole = grown.max(all);
+    for (row, suspect) in diff.suspects.iter_mut().enumerate() {
+        suspect.rank = row + 1;
+        suspect.share = (suspect.delta.median / whole).clamp(0.0, 1.0);
+    }
+    let unsettled = matches!(diff.verdict, Verdict::Unchanged | Verdict::Inconclusive);
+    if certain && unsettled {
+        diff.verdict = Verdict::Regressed;
+        diff.runs_needed = None;
+        // Busy time did not change, so nothing of it is left to explain.
+        diff.unexplained = 0.0;
+    } else if certain && diff.verdict == Verdict::Improved && busy + sum > 0.0 {
+        diff.verdict = Verdict::Regressed;
+    }
+}
+
+fn suspect(joint: &Joint, finding: &Finding) -> Option<Suspect> {
+    let view = |node: NodeId| {
+        FunctionView::of(&joint.symbols, joint.symbols.frame(joint.tree.frame(node)).function)
+    };
+    let heaviest = *finding.contexts.first()?;
+    let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len().max(1) as f64;
+    let note = match finding.kind {
+        Kind::New => "it asks for timers or requests that were not there before",
+        _ => "its timers or requests take longer, and the recordings grew with them",
+    };
+    Some(Suspect {
+        // After what is busy, where both are the same size.
+        rank: usize::MAX,
+        function: view(heaviest),
+        kind: Kind::Waits,
+        path: joint.tree.path(heaviest).into_iter().map(view).collect(),
+        contexts: finding.contexts.iter().map(|row| row.index()).collect(),
+        before: mean(&finding.before),
+        after: mean(&finding.after),
+        delta: Estimate {
+            median: finding.delta.value,
+            low: finding.delta.low,
+            high: finding.delta.high,
+        },
+        runs_before: finding.before.clone(),
+        runs_after: finding.after.clone(),
+        p_value: finding.p_value,
+        share: 0.0,
+        calls: None,
+        was: None,
+        notes: vec![note.to_owned()],
+        changes: Vec::new(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use perfblame_cct::{Grain, Profile, ProfileBuilder, Thread, Times, merge_runs};
+
+    use super::*;
+    use crate::{Loaded, diff};
+
+    /// A run of a page: milliseconds of work, idle time, and waits of two functions.
+    fn run(work: i64, idle: i64, [load, draw]: [i64; 2]) -> Profile {
+        let mut builder = ProfileBuilder::new(Grain::Functions, Times::Drop);
+        let wall = builder.metric(Metric::exact("wall", Unit::Nanoseconds));
+        let waits = builder.metric(Metric::exact(WAITS, Unit::Nanoseconds));
+        let name = builder.string("page");
+        let thread = Some(builder.thread(Thread::named(name)));
+        let mut add = |name: &str, layer: Layer, metric: MetricId, value: i64| {
+            let frame = builder.named_frame(name, layer);
+            let at = builder.root(frame);
+            builder.add(at, thread, metric, value * 1_000_000);
+        };
+        add("work", Layer::Application, wall, work);
+        add("(idle)", Layer::Idle, wall, idle);
+        add("load", Layer::Application, waits, load);
+        add("draw", Layer::Application, waits, draw);
+        builder.finish()
+    }
+
+    fn side(runs: [Profile; 3]) -> Loaded {
+        Loaded { names: Vec::new(), runs: merge_runs(runs.into()) }
+    }
+
+    fn before() -> Loaded {
+        side([run(100, 50, [20, 21]), run(101, 51, [21, 20]), run(99, 50, [20, 20])])
+    }
+
+    fn explained(after: &Loaded) -> (Verdict, Vec<(String, Kind, i64)>) {
+        let found = diff(&before(), after, &DiffQuery::default()).unwrap();
+        let percent = |suspect: &Suspect| (suspect.share * 100.0).round() as i64;
+        let shown =
+            |suspect: &Suspect| (suspect.function.name.clone(), suspect.kind, percent(suspect));
+        (found.verdict, found.suspects.iter().map(shown).collect())
+    }
+
+    #[test]
+    fn a_wait_that_makes_the_page_late_is_a_suspect() {
+        let after =
+            side([run(100, 200, [20, 170]), run(99, 201, [21, 171]), run(101, 199, [20, 170])]);
+        let (verdict, suspects) = explained(&after);
+        assert_eq!(verdict, Verdict::Regressed);
+        let [(name, kind, percent)] = &*suspects else { panic!("{suspects:?}") };
+        assert_eq!((name.as_str(), *kind), ("draw", Kind::Waits));
+        assert!(*percent > 95, "{percent}");
+    }
+
+    #[test]
+    fn a_wait_beside_work_delays_nobody() {
+        let after =
+            side([run(100, 50, [20, 170]), run(99, 51, [21, 171]), run(101, 50, [20, 170])]);
+        assert_eq!(explained(&after), (Verdict::Unchanged, Vec::new()));
+    }
+
+    #[test]
+    fn a_longer_recording_alone_is_nobodys_fault() {
+        let after =
+            side([run(100, 200, [20, 21]), run(99, 201, [20, 20]), run(101, 199, [21, 20])]);
+        assert_eq!(explained(&after), (Verdict::Unchanged, Vec::new()));
+    }
+
+    #[test]
+    fn a_metric_that_was_asked_for_stands_alone() {
+        let after =
+            side([run(100, 200, [20, 170]), run(99, 201, [21, 171]), run(101, 199, [20, 170])]);
+        let query = DiffQuery { metric: Some("wall".to_owned()), ..DiffQuery::default() };
+        assert!(diff(&before(), &after, &query).unwrap().suspects.is_empty());
+    }
+}
