@@ -58,11 +58,18 @@ pub struct Difference {
     pub error: f64,
     /// Degrees of freedom behind `error`.
     pub freedom: f64,
-    /// Two-sided p-value.
-    pub p: f64,
 }
 
 impl Difference {
+    /// The chance of a difference this large in either direction between runs of the same code.
+    pub fn p(&self) -> f64 {
+        if self.delta == 0.0 {
+            1.0
+        } else {
+            student_two_sided(self.delta / self.error, self.freedom)
+        }
+    }
+
     /// The interval that holds the true difference with 95 % confidence.
     pub fn interval(&self) -> (f64, f64) {
         let half = student_quantile(0.05, self.freedom) * self.error;
@@ -174,8 +181,7 @@ impl Noise {
         let scaled = common * before.mean.abs().min(after.mean.abs());
         let error = (ratio * variance + scaled * scaled).sqrt();
         let delta = after.mean - before.mean;
-        let p = if delta == 0.0 { 1.0 } else { student_two_sided(delta / error, freedom) };
-        Difference { delta, error, freedom, p }
+        Difference { delta, error, freedom }
     }
 }
 
@@ -259,7 +265,7 @@ mod tests {
         let noise = Noise::learn(1.0, false, &spreads);
         let found = (sides.iter())
             .filter(|[before, after]| {
-                noise.difference(&Spread::of(before), &Spread::of(after), 0.0).p < 0.05
+                noise.difference(&Spread::of(before), &Spread::of(after), 0.0).p() < 0.05
             })
             .count();
         assert!((25..=80).contains(&found), "{found} of 1000 at 5 %");
@@ -270,6 +276,6 @@ mod tests {
         let spreads: Vec<_> = (1..50).map(|row| Spread::of(&[f64::from(row) * 1e6; 3])).collect();
         let noise = Noise::learn(0.0, true, &spreads);
         let difference = noise.difference(&Spread::of(&[1e6; 3]), &Spread::of(&[1.01e6; 3]), 0.0);
-        assert!(difference.p < 1e-6, "{difference:?} {noise:?}");
+        assert!(difference.p() < 1e-6, "{difference:?} {noise:?}");
     }
 }

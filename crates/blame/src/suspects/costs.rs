@@ -3,7 +3,6 @@
 //! Most contexts cost too little to matter. Per-run values are kept for functions and for the contexts that are worth
 //! a look; for all others the mean of each side will do.
 
-use hashbrown::HashSet;
 use perfblame_cct::{Layer, NodeId};
 
 use super::{Evidence, RunCosts};
@@ -131,20 +130,15 @@ impl Costs {
         let joint = evidence.joint;
         let rows = joint.tree.len();
         let Self { row_self, runtime, factors, runs, .. } = self;
-        let values =
-            |run: usize, side: usize, costs: RunCosts<'_>, into: &mut dyn FnMut(usize, f64)| {
-                let place = [&joint.row_of_before, &joint.row_of_after][side];
-                for (node, _, value) in costs.cells.of(costs.metric) {
-                    let row = place[node.index()].index();
-                    if !runtime[row] {
-                        into(row, value as f64 * factors[run]);
-                    }
-                }
-            };
         for_each_run(evidence, |run, side, costs| {
             let share = 1.0 / runs[side] as f64;
             let means = &mut row_self[side];
-            values(run, side, costs, &mut |row, value| means[row] += value * share);
+            let factor = factors[run] * share;
+            for_each_value(evidence, side, costs, |row, value| {
+                if !runtime[row] {
+                    means[row] += value * factor;
+                }
+            });
         });
         self.row_inclusive = [0, 1].map(|side| inclusive(evidence, &row_self[side]));
         let total = |side: usize| -> f64 {
@@ -179,7 +173,12 @@ impl Costs {
             };
         }
         for_each_run(evidence, |run, side, costs| {
-            values(run, side, costs, &mut |row, value| {
+            let factor = factors[run];
+            for_each_value(evidence, side, costs, |row, value| {
+                if runtime[row] {
+                    return;
+                }
+                let value = value * factor;
                 if place[row] != u32::MAX {
                     visible.own[place[row] as usize * count + run] += value;
                 }
@@ -228,6 +227,20 @@ pub(super) fn for_each_run<'a>(
     let after = evidence.after.iter().map(|costs| (1, costs));
     for (run, (side, costs)) in before.chain(after).enumerate() {
         visit(run, side, *costs);
+    }
+}
+
+/// Calls `visit` with every row and value of a run.
+fn for_each_value(
+    evidence: &Evidence<'_>,
+    side: usize,
+    costs: RunCosts<'_>,
+    mut visit: impl FnMut(usize, f64),
+) {
+    let joint = evidence.joint;
+    let place = [&joint.row_of_before, &joint.row_of_after][side];
+    for (node, _, value) in costs.cells.of(costs.metric) {
+        visit(place[node.index()].index(), value as f64);
     }
 }
 
@@ -283,27 +296,20 @@ impl Layers {
     fn of(evidence: &Evidence<'_>) -> Self {
         let symbols = &evidence.joint.symbols;
         let tree = &evidence.joint.tree;
-        let mut runtime = HashSet::new();
-        let mut idle = HashSet::new();
+        let functions = symbols.functions().len();
+        let (mut runtime, mut idle) = (vec![false; functions], vec![false; functions]);
         for (id, function) in symbols.functions() {
             // The engine's own time has no function; profilers put such frames in brackets.
             let bracketed = symbols.text(function.name).starts_with('(');
-            match function.layer {
-                Layer::Idle => {
-                    idle.insert(id);
-                    runtime.insert(id);
-                }
-                Layer::GarbageCollection => {
-                    runtime.insert(id);
-                }
-                Layer::Runtime if bracketed => {
-                    runtime.insert(id);
-                }
-                _ => {}
-            }
+            idle[id.index()] = function.layer == Layer::Idle;
+            runtime[id.index()] = match function.layer {
+                Layer::Idle | Layer::GarbageCollection => true,
+                Layer::Runtime => bracketed,
+                _ => false,
+            };
         }
-        let rows = |set: &HashSet<_>| {
-            let of = |node| set.contains(&symbols.frame(tree.frame(node)).function);
+        let rows = |of_function: &[bool]| {
+            let of = |node| of_function[symbols.frame(tree.frame(node)).function.index()];
             tree.nodes().map(of).collect()
         };
         Self { runtime: rows(&runtime), idle: rows(&idle) }

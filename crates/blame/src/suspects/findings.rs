@@ -169,7 +169,7 @@ fn test<'v>(
             noise.difference(&before, &after, scale.error)
         })
         .collect();
-    let p_values: Vec<f64> = differences.iter().map(|difference| difference.p).collect();
+    let p_values: Vec<f64> = differences.iter().map(Difference::p).collect();
     let adjusted = adjusted(&p_values);
     let allowed = match costs.runs {
         _ if single => WORTH_LISTING,

@@ -9,7 +9,7 @@ use super::Evidence;
 use super::costs::{Costs, Visible};
 use super::scale::Scale;
 use crate::noise::{Difference, Noise};
-use crate::special::chi_squared_tail;
+use crate::special::{chi_squared_tail, student_quantile};
 
 /// Why a call answers for what is below it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -62,7 +62,10 @@ pub(super) fn tops(
     noise: &Noise,
     scale: &Scale,
 ) -> Vec<Top> {
-    let look = Look { evidence, costs, visible, noise, scale };
+    let runs = costs.count().saturating_sub(2) as f64;
+    // The same for all contexts, so that it is worked out once.
+    let clear = student_quantile(LOOK, noise.freedom + runs);
+    let look = Look { evidence, costs, visible, noise, scale, clear };
     let mut tops = Vec::new();
     let mut budget = BUDGET;
     let mut at = 0;
@@ -75,7 +78,7 @@ pub(super) fn tops(
             continue;
         }
         let whole = look.difference(visible.whole(at));
-        if whole.p > LOOK {
+        if !look.is_clear(&whole) {
             // Its own parts may still have changed, but not so that they would not cancel out.
             at += 1;
             continue;
@@ -103,9 +106,15 @@ struct Look<'a> {
     visible: &'a Visible,
     noise: &'a Noise,
     scale: &'a Scale,
+    /// Differences of so many standard errors are clear ones.
+    clear: f64,
 }
 
 impl Look<'_> {
+    fn is_clear(&self, difference: &Difference) -> bool {
+        difference.delta.abs() > self.clear * difference.error
+    }
+
     fn difference(&self, values: &[f64]) -> Difference {
         let [before, after] = self.costs.sides(values);
         self.noise.difference(&before, &after, self.scale.error)
@@ -225,7 +234,7 @@ impl Look<'_> {
         // Where one side has next to nothing, nothing speaks against growth alike; then only costs spread over many
         // parts speak for it.
         let least = if ratio > HARDLY_THERE { 0.5 } else { 0.1 };
-        others.p < LOOK
+        self.is_clear(&others)
             && others.delta.signum() == whole.delta.signum()
             && others.delta.abs() > whole.delta.abs() * least
     }

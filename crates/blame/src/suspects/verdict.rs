@@ -124,7 +124,7 @@ pub(super) fn judge(
     if single {
         let [before, after] = total.sides;
         let difference = noise.difference(&before, &after, 0.0);
-        let certain = difference.p < BEYOND_SAMPLING && difference.delta.abs() >= threshold;
+        let certain = difference.p() < BEYOND_SAMPLING && difference.delta.abs() >= threshold;
         return match (certain, net) {
             (true, net) if net > 0.0 && difference.delta > 0.0 => settled(Verdict::Regressed),
             (true, net) if net < 0.0 && difference.delta < 0.0 => settled(Verdict::Improved),
@@ -146,7 +146,7 @@ pub(super) fn judge(
     let delta = difference.delta;
     let alike = scale.common.ln().signum() == delta.signum();
     if total.p_value.is_some_and(|p| p < CERTAIN)
-        && difference.p < CERTAIN
+        && difference.p() < CERTAIN
         && delta.abs() >= threshold
         && alike
     {
@@ -155,7 +155,7 @@ pub(super) fn judge(
     // Something may be there, or the noise would hide whatever there is.
     let (low, high) = difference.interval();
     let suspicious = total.p_value.is_some_and(|p| p < SUSPICIOUS)
-        && difference.p < SUSPICIOUS
+        && difference.p() < SUSPICIOUS
         && delta.abs() > (total.typical() * WORTH_KNOWING).max(threshold);
     let blind = (high - low) / 2.0 > total.typical() * BLIND;
     if suspicious || blind {
