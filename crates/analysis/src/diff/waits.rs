@@ -32,13 +32,13 @@ pub(super) fn explain(
     query: &DiffQuery,
 ) {
     let time = diff.metric.unit == Unit::Nanoseconds && !is_waiting(&diff.metric);
-    let (Some(before), Some(after)) = (sets[0].metric(WAITS), sets[1].metric(WAITS)) else {
-        return;
-    };
-    if query.metric.is_some() || !time {
+    let known = sets.map(|set| set.metric(WAITS));
+    if query.metric.is_some() || !time || known.iter().all(Option::is_none) {
         return;
     }
-    let waits = [before, after];
+    // A side that never waits has no values; a row beyond its metrics has none either.
+    let waits =
+        [0, 1].map(|side| known[side].unwrap_or_else(|| MetricId::new(sets[side].metrics.len())));
     let runs = [0, 1].map(|side| {
         let of_run = sets[side].runs.iter().zip(&factors[side]);
         of_run

@@ -7,6 +7,7 @@
 //! same name and address, and no other one, lends its start. Promises are mostly made with a function that has no name
 //! (`new Promise((done) => setTimeout(done, 20))`); what such a function asks for counts as its caller's.
 //!
+//! A timer counts for at most the time it was set to: what it fires later, its thread was busy.
 //! Timers that were removed or never fired, and all but the first firing of an interval, count nothing; nor does what
 //! nobody's code asked for, such as a picture that the page's text names.
 
@@ -47,6 +48,8 @@ struct Open {
     since: i64,
     stack: usize,
     thread: Key,
+    /// What was asked for, in nanoseconds. A timer that fires later had to wait for its thread, which shows elsewhere.
+    most: i64,
 }
 
 /// A frame of a stack: the line is where it calls the next one.
@@ -111,7 +114,8 @@ impl Waits {
                     self.open.remove(&subject);
                     return Ok(());
                 }
-                let open = Open { since: time, stack: self.stack(calls), thread };
+                let most = read.timeout.map_or(i64::MAX, |ms| ms.saturating_mul(1_000_000));
+                let open = Open { since: time, stack: self.stack(calls), thread, most };
                 match early {
                     Some(end) => self.waited(open, end),
                     None => drop(self.open.insert(subject, open)),
@@ -136,7 +140,7 @@ impl Waits {
     }
 
     fn waited(&mut self, open: Open, end: i64) {
-        let time = end.saturating_sub(open.since).max(0);
+        let time = end.saturating_sub(open.since).clamp(0, open.most.max(0));
         let key = (open.stack, open.thread);
         let sum = self.waited.entry(key).or_insert_with(|| {
             self.names.push(key);
@@ -214,6 +218,8 @@ fn frame_of(call: Call, known: &Known, builder: &mut ProfileBuilder) -> FrameId 
 #[derive(Default)]
 struct Arguments<'a> {
     timer: Option<i64>,
+    /// In milliseconds.
+    timeout: Option<i64>,
     request: Option<&'a [u8]>,
     page: &'a [u8],
     stack: Vec<Call>,
@@ -246,6 +252,9 @@ impl<'a> Arguments<'a> {
                 }
                 (b"timerId", _) => {
                     self.timer = cursor.lenient_number()?.and_then(Number::as_i64);
+                }
+                (b"timeout", _) => {
+                    self.timeout = cursor.lenient_number()?.and_then(Number::as_i64);
                 }
                 (b"requestId", _) => self.request = Some(cursor.raw_value()?),
                 (b"frame", _) => self.page = cursor.raw_value()?,
@@ -361,6 +370,14 @@ mod tests {
         let mut found = waits(&events);
         found.sort_by(|a, b| b.0.cmp(&a.0));
         assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn a_late_timer_counts_for_what_was_asked() {
+        let late =
+            install(0, 1, &["sleep"]).replace(r#""timerId":1"#, r#""timerId":1,"timeout":20"#);
+        let events = [late, of_timer("TimerFire", "X", 400_000, 1)];
+        assert_eq!(waits(&events), [("sleep".to_owned(), None, 20_000)]);
     }
 
     #[test]
