@@ -5,7 +5,8 @@
 mod run;
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
 
 use run::{Folder, samples};
 use serde_json::Value;
@@ -172,12 +173,6 @@ fn processed_profiles_open_in_the_firefox_profiler() {
     let node = tool(&format!("node_modules/{node}/bin/node"));
     let script = tool("node_modules/@firefox-devtools/profiler-cli/dist/profiler-cli.js");
     let folder = Folder::new();
-    let profiler = |arguments: &[&str]| {
-        let mut command = Command::new(&node);
-        command.arg(&script).args(arguments).current_dir(folder.path());
-        command.env("PROFILER_CLI_SESSION_DIR", folder.path().join("sessions"));
-        output(command.env("PROFILER_CLI_NO_SYMBOLICATE", "1"))
-    };
     folder.file("server.folded", "main;parse 30\nmain;render;copy 60\nmain 10\n");
     let pprof = perfblame_fixtures::samples().join("pprof/google-report-sample.cpu.pb.gz");
     for (input, function, own, total) in [
@@ -185,10 +180,42 @@ fn processed_profiles_open_in_the_firefox_profiler() {
         (pprof.to_str().unwrap(), "main.busyLoop", 150.0, 1760.0),
     ] {
         folder.ok(&["convert", "-q", input, "out.firefox.json"]);
-        profiler(&["load", "out.firefox.json"]);
-        let functions: Value =
-            serde_json::from_str(&profiler(&["thread", "functions", "--json"])).unwrap();
-        profiler(&["stop", "--all"]);
+        // Its own `load` waits half a second for the process that keeps the profile, which a busy machine exceeds: we
+        // start that process and ask until it answers.
+        let sessions = folder.path().join(format!("sessions-{function}"));
+        std::fs::create_dir_all(&sessions).unwrap();
+        let profiler = |arguments: &[&str]| {
+            let mut command = Command::new(&node);
+            command.arg(&script).args(arguments).current_dir(folder.path()).stdin(Stdio::null());
+            command.env("PROFILER_CLI_SESSION_DIR", &sessions);
+            command.env("PROFILER_CLI_NO_SYMBOLICATE", "1");
+            command
+        };
+        let file = folder.path().join("out.firefox.json");
+        let file = file.to_str().unwrap();
+        let keeps = ["--daemon", file, "--session", "one"];
+        let mut keeper = profiler(&keeps);
+        let mut keeper = keeper.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        let started = Instant::now();
+        // Asking for a session that is not there yet tidies away what the process has begun to write.
+        while !std::fs::read_dir(&sessions).unwrap().any(|entry| {
+            entry.unwrap().path().extension().is_some_and(|extension| extension == "json")
+        }) {
+            assert!(started.elapsed() < Duration::from_secs(120), "no session");
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        let functions: Value = loop {
+            let asked = ["thread", "functions", "--json", "--session", "one"];
+            let answer = profiler(&asked).output().unwrap();
+            if answer.status.success() {
+                break serde_json::from_slice(&answer.stdout).unwrap();
+            }
+            let why = String::from_utf8_lossy(&answer.stderr).into_owned();
+            assert!(started.elapsed() < Duration::from_secs(120), "no answer: {why}");
+            std::thread::sleep(Duration::from_millis(100));
+        };
+        keeper.kill().unwrap();
+        keeper.wait().unwrap();
         let rows = functions["functions"].as_array().unwrap();
         let row = rows.iter().find(|row| row["name"] == function).unwrap();
         assert_eq!(
