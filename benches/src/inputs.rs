@@ -120,15 +120,17 @@ pub fn folded() -> Result<PathBuf> {
     made("long.folded.txt", |out| lengthen(&once, out, 200 << 20))
 }
 
-/// 200 MB of folded stacks, each of them once, as programs that fold write them.
+/// 200 MB of folded stacks, each of them once, as programs that fold write them: every copy of the recording is
+/// another thread's, whose name is the root.
 pub fn distinct_folded() -> Result<PathBuf> {
     folded()?;
-    made("distinct.folded.txt", |out| {
+    made("threads.folded.txt", |out| {
         let once = fs::read_to_string(folder()?.join("long.folded-once.txt"))?;
         let mut out = BufWriter::new(File::create(out)?);
-        for copy in 0..(200usize << 20).div_ceil(once.len().max(1)) {
-            let names = once.replace("rustc", &format!("rustc{copy}x"));
-            out.write_all(names.replace("llvm::", &format!("llvm{copy}::")).as_bytes())?;
+        for thread in 0..(200usize << 20).div_ceil(once.len().max(1)) {
+            for line in once.lines() {
+                writeln!(out, "rustc-{thread};{line}")?;
+            }
         }
         Ok(out.flush()?)
     })
@@ -137,7 +139,7 @@ pub fn distinct_folded() -> Result<PathBuf> {
 /// The stacks of [`distinct_folded`] in a later run: other counts, and one function that takes three times as long.
 pub fn folded_after() -> Result<PathBuf> {
     let before = distinct_folded()?;
-    made("distinct.folded-after.txt", |out| {
+    made("threads.folded-after.txt", |out| {
         let mut out = BufWriter::new(File::create(out)?);
         for (number, line) in (0u64..).zip(BufReader::new(File::open(&before)?).lines()) {
             let line = line?;
