@@ -10,6 +10,7 @@ use std::sync::OnceLock;
 
 use anyhow::{Context, Result, bail};
 use perfblame_analysis::{LoadOptions, Loaded, expand, load};
+use perfblame_cct::Times;
 use perfblame_readers::Tally;
 
 use crate::files::{self, FileFormat};
@@ -127,8 +128,9 @@ impl Base {
 /// What any command of perfblame would load.
 pub fn load_files(path: &Path) -> Result<Loaded> {
     let sources = expand(&[PathBuf::from(path)]).context("sources")?;
-    load(&sources, LoadOptions::default(), &Tally::default())
-        .with_context(|| path.display().to_string())
+    // One of the methods goes by the order of calls, for which the command line keeps times.
+    let options = LoadOptions { times: Times::Keep, ..LoadOptions::default() };
+    load(&sources, options, &Tally::default()).with_context(|| path.display().to_string())
 }
 
 fn round_trip(program: &Program, format: FileFormat) -> Result<Program> {
