@@ -20,7 +20,7 @@ fn the_first_suspect_is_right_and_identical_code_is_quiet() {
         verbose: true,
         check_every: 0,
     };
-    let rows = evaluate(&quick_cases(42), &bases(From::Samples).unwrap(), &plan).unwrap();
+    let rows = evaluate(&quick_cases(140), &bases(From::Samples).unwrap(), &plan).unwrap();
     // Of what does not stand out nobody can say what it is.
     let clear = |row: &&Row| row.standard_errors.is_none_or(|errors| errors >= CLEAR);
     assert!(rows.iter().filter(clear).count() > rows.len() * 9 / 10);
