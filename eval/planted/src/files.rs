@@ -17,19 +17,18 @@ use crate::noise::RunOf;
 use crate::program::Program;
 use crate::random::Random;
 
-/// A format that runs are written in.
+/// A format that runs are written in. All say how many samples there were, which decides how far values scatter;
+/// speedscope's, one weighted stack for each context when converted, does not.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum FileFormat {
     Folded,
     Pprof,
     Perfblame,
-    Speedscope,
     Cpuprofile,
 }
 
 impl FileFormat {
-    pub const ALL: [Self; 5] =
-        [Self::Folded, Self::Pprof, Self::Perfblame, Self::Speedscope, Self::Cpuprofile];
+    pub const ALL: [Self; 4] = [Self::Folded, Self::Pprof, Self::Perfblame, Self::Cpuprofile];
 
     /// How its files end.
     pub fn extension(self) -> &'static str {
@@ -37,7 +36,6 @@ impl FileFormat {
             Self::Folded => "folded",
             Self::Pprof => "pb.gz",
             Self::Perfblame => "perfblame",
-            Self::Speedscope => "speedscope.json",
             Self::Cpuprofile => "cpuprofile",
         }
     }
@@ -49,14 +47,13 @@ impl FileFormat {
 
     /// Files say where a function starts, down to the column: bundles hold many functions in one line.
     pub fn tells_columns(self) -> bool {
-        matches!(self, Self::Perfblame | Self::Speedscope | Self::Cpuprofile)
+        matches!(self, Self::Perfblame | Self::Cpuprofile)
     }
 
     fn target(self) -> Target {
         match self {
             Self::Folded => Target::Folded,
             Self::Pprof => Target::Pprof,
-            Self::Speedscope => Target::Speedscope,
             Self::Perfblame | Self::Cpuprofile => Target::Perfblame,
         }
     }
@@ -93,7 +90,6 @@ fn profile(format: FileFormat, program: &Program, run: &RunOf) -> Profile {
     let time = Metric::sampled("cpu", Unit::Nanoseconds).with_period(run.period);
     let metrics: Vec<(MetricId, i64)> = match format {
         FileFormat::Folded => vec![(builder.metric(count), 1)],
-        FileFormat::Speedscope => vec![(builder.metric(time), run.period)],
         _ => vec![(builder.metric(time), run.period), (builder.metric(count), 1)],
     };
     let mut frames = vec![None; program.functions.len()];
