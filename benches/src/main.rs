@@ -13,6 +13,10 @@ mod table;
 
 use anyhow::{Context, Result};
 
+/// The allocator of the command line.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> Result<()> {
     let wanted: Vec<String> = std::env::args().skip(1).collect();
     let wants =

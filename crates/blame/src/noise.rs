@@ -170,14 +170,13 @@ impl Noise {
 
     /// The difference of two sides. `common` is the standard error of whatever both were scaled by, as a part of 1.
     pub fn difference(&self, before: &Spread, after: &Spread, common: f64) -> Difference {
-        let sides = [before, after];
-        let own: f64 = sides.iter().map(|side| side.freedom()).sum();
+        let sides = [before, after].map(|side| (side, self.trend(side.mean)));
+        let own: f64 = sides.iter().map(|(side, _)| side.freedom()).sum();
         let strayed: f64 =
-            (sides.iter()).map(|side| side.freedom() * side.variance / self.trend(side.mean)).sum();
+            sides.iter().map(|(side, trend)| side.freedom() * side.variance / trend).sum();
         let freedom = self.freedom + own;
         let ratio = (self.freedom + strayed) / freedom;
-        let variance: f64 =
-            sides.iter().map(|side| self.trend(side.mean) / side.runs.max(1) as f64).sum();
+        let variance: f64 = sides.iter().map(|(side, trend)| trend / side.runs.max(1) as f64).sum();
         let scaled = common * before.mean.abs().min(after.mean.abs());
         let error = (ratio * variance + scaled * scaled).sqrt();
         let delta = after.mean - before.mean;

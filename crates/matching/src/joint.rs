@@ -10,7 +10,7 @@ use crate::{Identity, Link, Matching, Side};
 /// The union of two matched trees. Each column has a value per row of `tree`.
 #[derive(Clone, Debug, Default)]
 pub struct Joint {
-    /// Symbols of both sides.
+    /// Symbols of the after side, and of what is gone; the former keep their numbers.
     pub symbols: Symbols,
     /// The contexts of both sides, with the frames of the after side where there is one.
     pub tree: Cct,
@@ -35,16 +35,13 @@ pub fn join(
     identity: &Identity,
     matching: &Matching,
 ) -> Joint {
-    let mut symbols = Symbols::default();
-    symbols.reserve_for(after.symbols);
-    let gone: Vec<NodeId> =
-        before.tree.nodes().filter(|node| matching.after(*node).is_none()).collect();
-    let mut rows: Vec<(Option<OpenNode>, FrameId)> =
-        Vec::with_capacity(after.tree.len() + gone.len());
-    let mut import = Import::new(after.symbols);
+    // Most of the before side's symbols are the after side's too: only those of what is gone are looked up.
+    let mut symbols = after.symbols.clone();
+    let gone = before.tree.nodes().filter(|node| matching.after(*node).is_none()).count();
+    let mut rows: Vec<(Option<OpenNode>, FrameId)> = Vec::with_capacity(after.tree.len() + gone);
     for node in after.tree.nodes() {
         let parent = after.tree.parent(node).map(|parent| OpenNode::new(parent.index()));
-        rows.push((parent, import.frame(&mut symbols, after.tree.frame(node))));
+        rows.push((parent, after.tree.frame(node)));
     }
     let mut import = Import::new(before.symbols);
     let mut open_of_before: Vec<OpenNode> = Vec::with_capacity(before.tree.len());

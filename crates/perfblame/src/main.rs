@@ -14,6 +14,11 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
+/// Profiles are built from many buffers that grow: the system allocator gives each back to the kernel and asks for it
+/// again, page by page.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> ExitCode {
     let args = args::Args::parse();
     output::clean_up_on_signals();

@@ -66,13 +66,14 @@ pub(super) fn tops(
     // The same for all contexts, so that it is worked out once.
     let clear = student_quantile(LOOK, noise.freedom + runs);
     let look = Look { evidence, costs, visible, noise, scale, clear };
+    let mut sums = Sums::new(costs.classes);
     let mut tops = Vec::new();
     let mut budget = BUDGET;
     let mut at = 0;
     // Pre-order, with subtrees skipped once they are accounted for.
     while at < visible.len() {
         let skip = visible.end[at] as usize;
-        if let Some(top) = look.on_one_side(at) {
+        if let Some(top) = look.on_one_side(at, &mut sums) {
             tops.push(top);
             at = skip;
             continue;
@@ -86,7 +87,7 @@ pub(super) fn tops(
         let size = (skip - at) * costs.count();
         if size <= budget && skip > at + 1 {
             budget -= size;
-            if look.grew_alike(at, &whole) {
+            if look.grew_alike(at, &whole, &mut sums) {
                 let lowest = look.lowest(at);
                 let row = NodeId::new(visible.rows[lowest] as usize);
                 let class = evidence.joint.class[row.index()];
@@ -126,7 +127,7 @@ impl Look<'_> {
     }
 
     /// The call is on one side only, and that is no accident of sampling.
-    fn on_one_side(&self, at: usize) -> Option<Top> {
+    fn on_one_side(&self, at: usize, sums: &mut Sums) -> Option<Top> {
         let [before, after] = self.means(at);
         let (missing, there, reason) = if before == 0.0 && after > 0.0 {
             (0, after, Reason::New)
@@ -151,7 +152,7 @@ impl Look<'_> {
         let lowest = self.lowest(at);
         let sign = if missing == 0 { 1.0 } else { -1.0 };
         // One function that does nearly all of it, in whatever contexts, answers for itself.
-        if let Some((change, class)) = self.most_changed(lowest, sign)
+        if let Some((change, class)) = self.most_changed(lowest, sign, sums)
             && class != self.class(lowest)
             && change > there * ONE_FUNCTION
         {
@@ -180,7 +181,7 @@ impl Look<'_> {
     }
 
     /// All parts of a subtree changed by the same factor, and it is not one part that changed.
-    fn grew_alike(&self, at: usize, whole: &Difference) -> bool {
+    fn grew_alike(&self, at: usize, whole: &Difference, sums: &mut Sums) -> bool {
         let [before, after] = self.costs.sides(self.visible.whole(at));
         if before.mean <= 0.0 || after.mean <= 0.0 {
             return false;
@@ -223,7 +224,8 @@ impl Look<'_> {
             return false;
         }
         // Without the function that changed most, did the others change?
-        let Some((_, largest)) = self.most_changed(at, whole.delta.signum()) else { return false };
+        let sign = whole.delta.signum();
+        let Some((_, largest)) = self.most_changed(at, sign, sums) else { return false };
         let mut others = self.visible.whole(at).to_vec();
         for place in (at..end).filter(|place| self.class(*place) == largest) {
             for (other, own) in others.iter_mut().zip(self.visible.own(place)) {
@@ -244,20 +246,13 @@ impl Look<'_> {
     }
 
     /// The function whose own cost, over all its contexts below a call, changed most in one direction, and by how much.
-    fn most_changed(&self, at: usize, sign: f64) -> Option<(f64, u32)> {
-        let end = self.visible.end[at] as usize;
-        let mut changes: Vec<(u32, f64)> = (at..end)
-            .map(|place| {
-                let row = self.visible.rows[place] as usize;
-                let change = self.costs.row_self[1][row] - self.costs.row_self[0][row];
-                (self.class(place), change * sign)
-            })
-            .collect();
-        changes.sort_by_key(|(class, _)| *class);
-        let sums = changes
-            .chunk_by(|a, b| a.0 == b.0)
-            .map(|rows| (rows.iter().map(|(_, change)| change).sum::<f64>(), rows[0].0));
-        sums.max_by(|a, b| a.0.total_cmp(&b.0).then(b.1.cmp(&a.1)))
+    fn most_changed(&self, at: usize, sign: f64, sums: &mut Sums) -> Option<(f64, u32)> {
+        for place in at..self.visible.end[at] as usize {
+            let row = self.visible.rows[place] as usize;
+            let change = self.costs.row_self[1][row] - self.costs.row_self[0][row];
+            sums.add(self.class(place), change * sign);
+        }
+        sums.take_largest()
     }
 
     /// From a call down to the lowest one that holds nearly all of its change.
@@ -273,5 +268,33 @@ impl Look<'_> {
             at = child;
         }
         at
+    }
+}
+
+/// Sums by class, used again for every subtree: most have few classes, and the table of all is long.
+struct Sums {
+    of: Vec<Option<f64>>,
+    /// The classes that have one.
+    touched: Vec<u32>,
+}
+
+impl Sums {
+    fn new(classes: usize) -> Self {
+        Self { of: vec![None; classes], touched: Vec::new() }
+    }
+
+    fn add(&mut self, class: u32, change: f64) {
+        let sum = &mut self.of[class as usize];
+        if sum.is_none() {
+            self.touched.push(class);
+        }
+        *sum = Some(sum.unwrap_or(0.0) + change);
+    }
+
+    /// The largest sum and its class, the lowest of equals; all sums are gone then.
+    fn take_largest(&mut self) -> Option<(f64, u32)> {
+        let sums = self.touched.drain(..).map(|class| (self.of[class as usize].take(), class));
+        let sums = sums.filter_map(|(sum, class)| Some((sum?, class)));
+        sums.max_by(|a, b| a.0.total_cmp(&b.0).then(b.1.cmp(&a.1)))
     }
 }

@@ -1,10 +1,13 @@
 //! What is known of each function by itself, in numbers that mean the same on both sides.
 
 use std::borrow::Cow;
+use std::cell::RefCell;
+use std::hash::BuildHasher;
 use std::num::NonZeroU32;
 
-use hashbrown::HashMap;
-use perfblame_cct::{Layer, NameKind, NameKinds, normalise_name};
+use hashbrown::hash_table::Entry;
+use hashbrown::{DefaultHashBuilder, HashTable};
+use perfblame_cct::{Layer, NameKind, NameKinds, StringId, normalise_name};
 
 use super::home::home;
 use crate::Side;
@@ -20,10 +23,6 @@ pub(super) struct Place {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Facts {
     pub name: u32,
-    /// The name without what compilers and linkers append.
-    pub base: u32,
-    /// The two differ: the compiler made a copy of the function.
-    pub is_copy: bool,
     pub signature: u32,
     pub component: u32,
     /// The component without host, hashes and versions.
@@ -60,43 +59,32 @@ pub(super) enum Layers {
 /// The functions of both sides, by side and function.
 pub(super) struct Functions<'a> {
     pub facts: [Vec<Facts>; 2],
-    /// The names behind [`Facts::base`].
-    bases: Vec<Cow<'a, str>>,
+    names: Texts<'a>,
+    bases: RefCell<Bases>,
     /// By home: a minifier went over it before, after or both.
     pub minified: Vec<bool>,
 }
 
 impl<'a> Functions<'a> {
     pub fn of(before: &Side<'a>, after: &Side<'a>) -> Self {
-        let (mut names, mut bases) = (Texts::new(), Texts::new());
-        // Texts repeat: each is cleaned once.
-        let mut base_of = vec![0u32];
+        let mut names = Texts::with_room_for(before, after);
         let mut facts = [before, after].map(|side| {
             let mut facts = Vec::with_capacity(side.symbols.functions().len());
             let used = used(side);
             for (id, function) in side.symbols.functions() {
-                let name = names.number(Cow::Borrowed(side.symbols.name(id)));
-                let mut number = |text: Option<&'a str>| {
-                    text.map_or(0, |text| names.number(Cow::Borrowed(text)))
+                let text = side.symbols.name(id);
+                let name = names.number(Cow::Borrowed(text));
+                let mut number = |id: Option<StringId>| {
+                    id.map_or(0, |id| names.number(Cow::Borrowed(side.symbols.text(id))))
                 };
-                let component = number(side.symbols.component(id));
-                let signature = number(function.signature.map(|id| side.symbols.text(id)));
-                base_of.resize(names.len(), 0);
-                if base_of[name as usize] == 0 {
-                    let kinds = NameKinds::default().without(NameKind::Urls);
-                    let base = normalise_name(side.symbols.name(id), kinds);
-                    base_of[name as usize] = bases.number(base);
-                }
                 facts.push(Facts {
                     name,
-                    base: base_of[name as usize],
-                    is_copy: bases.text(base_of[name as usize]) != side.symbols.name(id),
-                    signature,
-                    component,
+                    signature: number(function.signature),
+                    component: number(function.component),
                     home: 0,
                     place: place(function.line, function.column),
                     layers: layers(function.layer),
-                    naming: naming_of(side.symbols.name(id)),
+                    naming: naming_of(text),
                     is_used: used[id.index()],
                 });
             }
@@ -112,13 +100,48 @@ impl<'a> Functions<'a> {
                 fact.naming = Naming::MadeUp;
             }
         }
-        Self { facts, bases: bases.texts, minified }
+        let bases = RefCell::new(Bases { of_name: vec![0; names.len()], others: Texts::new() });
+        Self { facts, names, bases, minified }
+    }
+
+    /// The number of the name without what compilers and linkers append.
+    pub fn base(&self, fact: &Facts) -> u32 {
+        let mut bases = self.bases.borrow_mut();
+        if bases.of_name[fact.name as usize] == 0 {
+            let text = self.names.text(fact.name);
+            bases.of_name[fact.name as usize] = match base_of(text) {
+                base if base == text => fact.name,
+                base => match self.names.find(&base) {
+                    Some(name) => name,
+                    None => bases.others.number(base.into_owned().into()) + self.names.len() as u32,
+                },
+            };
+        }
+        bases.of_name[fact.name as usize]
     }
 
     /// The name without what compilers and linkers append.
-    pub fn base(&self, fact: &Facts) -> &str {
-        self.bases.get(fact.base as usize).map_or("", |text| text)
+    pub fn base_name(&self, fact: &Facts) -> Cow<'_, str> {
+        base_of(self.names.text(fact.name))
     }
+
+    /// The compiler made a copy of the function.
+    pub fn is_copy(&self, fact: &Facts) -> bool {
+        self.base(fact) != fact.name
+    }
+}
+
+/// Names without what compilers and linkers append, in numbers. Only names that are not on both sides are looked at so
+/// closely, which mostly are few.
+struct Bases {
+    /// By the name's number; 0 where nobody asked.
+    of_name: Vec<u32>,
+    /// Texts that are nobody's name; their numbers follow those of names.
+    others: Texts<'static>,
+}
+
+fn base_of(name: &str) -> Cow<'_, str> {
+    normalise_name(name, NameKinds::default().without(NameKind::Urls))
 }
 
 /// Gives functions their homes and says how many numbers that took. A component that both sides have is a home of its
@@ -206,31 +229,61 @@ fn minified_homes(facts: &[Vec<Facts>; 2], names: &Texts<'_>, homes: usize) -> V
 
 /// True when no part of the name has more letters than that: `a`, `aB`, `a.b`, `t.e`.
 fn is_short(name: &str, most: usize) -> bool {
-    !name.is_empty()
-        && name.split(['.', ' ']).all(|part| {
-            part.len() <= most || matches!(part, "get" | "set" | "async" | "prototype" | "new")
-        })
+    /// No part that counts as short is longer.
+    const LONGEST: usize = "prototype".len();
+    let is_separator = |byte: &u8| matches!(byte, b'.' | b' ');
+    // Every function's name comes by here, and most are words: a look at the beginning will do.
+    let name = name.as_bytes();
+    if name.len() > LONGEST && !name[..=LONGEST].iter().any(is_separator) {
+        return false;
+    }
+    !name.is_empty() && name.split(is_separator).all(|part| part.len() <= most || is_word(part))
+}
+
+/// Words that minifiers leave in names.
+fn is_word(part: &[u8]) -> bool {
+    matches!(part, b"get" | b"set" | b"async" | b"prototype" | b"new")
 }
 
 /// Texts numbered from 1 as they come.
 struct Texts<'a> {
-    numbers: HashMap<Cow<'a, str>, u32>,
+    /// Numbers by their texts' hashes.
+    numbers: HashTable<u32>,
+    hasher: DefaultHashBuilder,
     texts: Vec<Cow<'a, str>>,
 }
 
 impl<'a> Texts<'a> {
     fn new() -> Self {
-        Self { numbers: HashMap::new(), texts: vec![Cow::Borrowed("")] }
+        let (numbers, hasher) = (HashTable::new(), DefaultHashBuilder::default());
+        Self { numbers, hasher, texts: vec![Cow::Borrowed("")] }
+    }
+
+    /// Room for the names of one side and some more: mostly the other has the same.
+    fn with_room_for(before: &Side<'_>, after: &Side<'_>) -> Self {
+        let functions = before.symbols.functions().len().max(after.symbols.functions().len());
+        let numbers = HashTable::with_capacity(functions + functions / 8);
+        Self { numbers, ..Self::new() }
     }
 
     fn number(&mut self, text: Cow<'a, str>) -> u32 {
-        if let Some(number) = self.numbers.get(&text) {
-            return *number;
+        let Self { numbers, hasher, texts } = self;
+        let same = |number: &u32| texts[*number as usize] == text;
+        let hash_of = |number: &u32| hasher.hash_one(&*texts[*number as usize]);
+        match numbers.entry(hasher.hash_one(&*text), same, hash_of) {
+            Entry::Occupied(known) => *known.get(),
+            Entry::Vacant(free) => {
+                let number = texts.len() as u32;
+                free.insert(number);
+                texts.push(text);
+                number
+            }
         }
-        let number = self.texts.len() as u32;
-        self.texts.push(text.clone());
-        self.numbers.insert(text, number);
-        number
+    }
+
+    fn find(&self, text: &str) -> Option<u32> {
+        let same = |number: &u32| self.texts[*number as usize] == text;
+        self.numbers.find(self.hasher.hash_one(text), same).copied()
     }
 
     fn text(&self, number: u32) -> &str {

@@ -50,7 +50,7 @@ pub(super) fn match_names(work: &mut Work<'_>) {
     });
     work.pair_unique(Why::Suffix, 0.95, |work, side, row| {
         let fact = alone(work, side, row)?;
-        Some((fact.base, fact.home, fact.layers))
+        Some((work.functions.base(&fact), fact.home, fact.layers))
     });
     join_copies(work);
     if !work.is_anything_open() {
@@ -59,32 +59,41 @@ pub(super) fn match_names(work: &mut Work<'_>) {
     find_moved_files(work);
     work.pair_unique(Why::OtherComponent, 0.9, |work, side, row| {
         let fact = alone(work, side, row)?;
-        Some((fact.base, work.home[side][row as usize], fact.layers))
+        Some((work.functions.base(&fact), work.home[side][row as usize], fact.layers))
     });
     work.pair_unique(Why::Template, 0.85, |work, side, row| {
         let fact = alone(work, side, row)?;
-        let name = work.functions.base(&fact);
+        let name = work.functions.base_name(&fact);
         // Only names that have arguments get here, so that most are not copied.
-        let folded = normalise_name(name, NameKinds::none().with(NameKind::TemplateArguments));
+        let folded = normalise_name(&name, NameKinds::none().with(NameKind::TemplateArguments));
         (name.contains(['<', '[']))
             .then(|| (folded.into_owned(), work.home[side][row as usize], fact.layers))
     });
     work.pair_unique(Why::OtherComponent, 0.85, |work, side, row| {
         let fact = alone(work, side, row)?;
-        (work.functions.base(&fact).len() >= DISTINCTIVE).then_some((fact.base, fact.layers))
+        let name = work.functions.base_name(&fact);
+        (name.len() >= DISTINCTIVE).then_some((work.functions.base(&fact), fact.layers))
     });
 }
 
-/// Functions that have namesakes in their component, by side. When some of them were matched, those that are left over
-/// need not be one: a name is not enough for them.
+/// Open functions that have namesakes in their component, by side. When some of them were matched, those that are left
+/// over need not be one: a name is not enough for them.
 fn namesakes(work: &Work<'_>) -> [Vec<bool>; 2] {
-    work.functions.facts.each_ref().map(|facts| {
+    [0, 1].map(|side| {
+        let facts = &work.functions.facts[side];
         let key = |fact: &Facts| (fact.name, fact.home, fact.signature, fact.layers);
-        let mut counts: HashMap<_, u32> = HashMap::new();
+        let mut counts: HashMap<_, u32> =
+            work.open(side).map(|row| (key(work.fact(side, row)), 0)).collect();
         for fact in facts.iter().filter(|fact| fact.is_used) {
-            *counts.entry(key(fact)).or_default() += 1;
+            if let Some(count) = counts.get_mut(&key(fact)) {
+                *count += 1;
+            }
         }
-        facts.iter().map(|fact| counts.get(&key(fact)).is_some_and(|count| *count > 1)).collect()
+        let mut several = vec![false; facts.len()];
+        for row in work.open(side) {
+            several[row as usize] = counts.get(&key(work.fact(side, row))) > Some(&1);
+        }
+        several
     })
 }
 
@@ -92,7 +101,7 @@ fn namesakes(work: &Work<'_>) -> [Vec<bool>; 2] {
 fn join_copies(work: &mut Work<'_>) {
     let is_copy = |work: &Work<'_>, side: usize, row: Row| {
         let fact = work.fact(side, row);
-        fact.naming == Naming::Chosen && fact.is_copy
+        fact.naming == Naming::Chosen && work.functions.is_copy(fact)
     };
     let copies: Vec<(usize, Row)> = (0..2)
         .flat_map(|side| work.open(side).map(move |row| (side, row)))
@@ -106,7 +115,8 @@ fn join_copies(work: &mut Work<'_>) {
         for (side, row) in [(0, *before), (1, *after)] {
             let fact = work.fact(side, row);
             let class = work.class[side][row as usize];
-            let known = classes.entry((fact.base, fact.home, fact.layers)).or_insert(class);
+            let known =
+                classes.entry((work.functions.base(fact), fact.home, fact.layers)).or_insert(class);
             // Several functions it could be a copy of.
             if *known != class {
                 *known = NONE;
@@ -115,7 +125,7 @@ fn join_copies(work: &mut Work<'_>) {
     }
     for (side, row) in copies {
         let fact = work.fact(side, row);
-        let class = classes.get(&(fact.base, fact.home, fact.layers)).copied();
+        let class = classes.get(&(work.functions.base(fact), fact.home, fact.layers)).copied();
         if let Some(class) = class.filter(|class| *class != NONE) {
             work.join(side, row, class);
         }
@@ -137,7 +147,7 @@ fn find_moved_files(work: &mut Work<'_>) {
             let fact = work.fact(side, row);
             let home = fact.home as usize;
             if fact.naming == Naming::Chosen && home != 0 && !present[1 - side][home] {
-                let key = (fact.base, fact.layers);
+                let key = (work.functions.base(fact), fact.layers);
                 let (first, count) = &mut names.entry(key).or_insert([(NONE, 0); 2])[side];
                 *first = (*first).min(row);
                 *count += 1;
@@ -147,7 +157,8 @@ fn find_moved_files(work: &mut Work<'_>) {
     let mut votes: HashMap<(u32, u32), u32> = HashMap::new();
     for row in work.open(0) {
         let fact = work.fact(0, row);
-        if let Some([(before, 1), (after, 1)]) = names.get(&(fact.base, fact.layers))
+        if let Some([(before, 1), (after, 1)]) =
+            names.get(&(work.functions.base(fact), fact.layers))
             && *before == row
         {
             *votes.entry((fact.home, work.fact(1, *after).home)).or_default() += 1;

@@ -215,7 +215,7 @@ impl Places {
 /// What functions must have in common for their places to tell them: the name, or that it says nothing.
 pub(super) fn like_name(work: &Work<'_>, side: usize, row: Row) -> (Naming, u32) {
     match work.naming[side][row as usize] {
-        Naming::Chosen => (Naming::Chosen, work.fact(side, row).base),
+        Naming::Chosen => (Naming::Chosen, work.functions.base(work.fact(side, row))),
         nothing => (nothing, 0),
     }
 }

@@ -94,7 +94,7 @@ impl<'a> Work<'a> {
         certainty: f64,
         key: impl Fn(&Self, usize, Row) -> Option<K>,
     ) {
-        let mut buckets: HashMap<K, [(Row, u32); 2]> = HashMap::new();
+        let mut buckets: HashMap<K, [(Row, u32); 2]> = HashMap::with_capacity(self.open(0).count());
         for side in 0..2 {
             for row in self.open(side) {
                 if let Some(key) = key(self, side, row) {
@@ -104,13 +104,12 @@ impl<'a> Work<'a> {
                 }
             }
         }
-        let mut found: Vec<(Row, Row)> = Vec::new();
-        for row in self.open(0) {
-            let bucket = key(self, 0, row).and_then(|key| buckets.get(&key));
-            if let Some([(before, 1), (after, 1)]) = bucket {
-                found.push((*before, *after));
-            }
-        }
+        let alone = buckets.into_values().filter_map(|bucket| match bucket {
+            [(before, 1), (after, 1)] => Some((before, after)),
+            _ => None,
+        });
+        let mut found: Vec<(Row, Row)> = alone.collect();
+        found.sort_unstable();
         for (before, after) in found {
             self.pair(before, after, why, certainty);
         }
@@ -129,7 +128,8 @@ impl<'a> Work<'a> {
         let mut matches = Vec::new();
         for (before, after, why, certainty) in &self.pairs {
             let (was, is) = (self.fact(0, *before), self.fact(1, *after));
-            renamed[self.class[1][*after as usize] as usize] = was.base != is.base
+            renamed[self.class[1][*after as usize] as usize] = was.name != is.name
+                && self.functions.base(was) != self.functions.base(is)
                 && (was.naming, is.naming) != (Naming::Anonymous, Naming::Anonymous);
             if *why != Why::Name {
                 matches.push(FunctionMatch {

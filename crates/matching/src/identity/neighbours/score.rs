@@ -126,13 +126,13 @@ pub(super) fn score(work: &Work<'_>, evidence: &Evidence<'_>, before: Row, after
     let mut bar = if matches!(fit, Fit::Unknown | Fit::Against) { RENAMED_BAR } else { 0.0 };
     let naming = (work.naming[0][before as usize], work.naming[1][after as usize]);
     score = match naming {
-        (Naming::Chosen, Naming::Chosen) if was.base == is.base => {
+        (Naming::Chosen, Naming::Chosen) if work.functions.base(was) == work.functions.base(is) => {
             bar = 0.0;
             sure(score, if same_home { 0.5 } else { 0.7 })
         }
         (Naming::Chosen, Naming::Chosen) => {
             bar = RENAMED_BAR;
-            let like = alike(work.functions.base(was), work.functions.base(is));
+            let like = alike(&work.functions.base_name(was), &work.functions.base_name(is));
             score * if like { 0.95 } else { 0.8 }
         }
         (Naming::MadeUp, Naming::MadeUp) if was.name == is.name => sure(score, 0.9),
