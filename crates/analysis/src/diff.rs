@@ -35,6 +35,8 @@ pub struct DiffQuery {
     pub normalize: Normalize,
     /// What the program got done before and after, in whatever unit: one value for the side, or one for each run.
     pub work: Option<(Vec<f64>, Vec<f64>)>,
+    /// Leave out [`Diff::tree`], which only pictures and ranked paths need.
+    pub skip_tree: bool,
 }
 
 /// The least difference that counts.

@@ -24,7 +24,7 @@ pub fn relabel(
 /// As [`relabel`], where a node's label depends on its label alone: each distinct label is mapped once, in the order
 /// of first use.
 ///
-/// Mostly no two labels become one, and then the tree keeps its shape: no node has to be looked up.
+/// Mostly no two siblings become one, and then the tree keeps its shape: no node has to be looked up.
 pub fn map_labels(
     mut profile: Profile,
     mut map: impl FnMut(&mut Symbols, FrameId) -> FrameId,
@@ -43,11 +43,8 @@ pub fn map_labels(
     if !changed {
         return profile;
     }
-    let mut taken = vec![false; profile.symbols.frames().len()];
-    let distinct =
-        mapped.iter().flatten().all(|label| !std::mem::replace(&mut taken[label.index()], true));
     let label = |frame: FrameId| mapped[frame.index()].unwrap_or(frame);
-    if distinct {
+    if !do_siblings_meet(&profile, label) {
         let tree = &profile.tree;
         let parents = tree.nodes().map(|node| tree.parent(node)).collect();
         let frames = tree.nodes().map(|node| label(tree.frame(node))).collect();
@@ -55,6 +52,18 @@ pub fn map_labels(
         return profile;
     }
     relabel(&profile, profile.tree.grain(), |_, node| label(profile.tree.frame(node)))
+}
+
+/// True when siblings get the same label.
+fn do_siblings_meet(profile: &Profile, label: impl Fn(FrameId) -> FrameId) -> bool {
+    let tree = &profile.tree;
+    let mut last_turn = vec![0usize; profile.symbols.frames().len()];
+    let mut meets = |node: NodeId, turn: usize| {
+        std::mem::replace(&mut last_turn[label(tree.frame(node)).index()], turn) == turn
+    };
+    // Rows are turns; the roots, which are nobody's children, come first.
+    tree.roots().any(|root| meets(root, 1))
+        || tree.nodes().any(|node| tree.children(node).any(|child| meets(child, node.index() + 2)))
 }
 
 /// The same profile at a coarser grain; at its own when that is coarse enough already.

@@ -91,7 +91,13 @@ impl DiffArgs {
                 NormalizeArg::Calls => Normalize::Calls,
             },
             work: self.work.clone(),
+            skip_tree: !self.draws(),
         })
+    }
+
+    /// True when a page is to be written.
+    fn draws(&self) -> bool {
+        self.html.is_some() || self.format == DiffFormat::Html
     }
 
     /// Both sides, read at the same time under one progress bar.

@@ -164,6 +164,11 @@ impl Input {
         self.path.as_deref()
     }
 
+    /// True when bytes come straight from a file, neither packed nor piped.
+    pub(crate) fn is_plain_file(&self) -> bool {
+        matches!(self.source, Source::File(_))
+    }
+
     /// All bytes from the start, as a stream.
     pub fn into_stream(self) -> Result<Box<dyn Read + Send>, ReadError> {
         Ok(match self.source {

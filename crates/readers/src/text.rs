@@ -12,7 +12,7 @@ use crate::input::Input;
 use crate::read_ahead::Ahead;
 
 /// Bytes read at a time: large enough that calls do not count, small enough for the second-level cache.
-const BLOCK: usize = 512 << 10;
+const BLOCK: usize = 128 << 10;
 
 /// A line longer than this is no line of a profile.
 const LONGEST_LINE: usize = 64 << 20;
@@ -126,8 +126,9 @@ pub(crate) fn excerpt(line: &[u8]) -> String {
     short
 }
 
-/// A text in blocks that end where lines end. A second thread reads, and unpacks what is packed, while the first
-/// makes sense of the block before.
+/// A text in blocks that end where lines end. A second thread unpacks what is packed, or waits for what is piped, while
+/// the first makes sense of the block before. Plain files come from the cache of the system as fast as they are copied,
+/// and are best parsed where they were copied to.
 pub(crate) struct Blocks {
     source: BlockSource,
     block: Block,
@@ -142,7 +143,7 @@ enum BlockSource {
 impl Blocks {
     /// Starts at the beginning of an input.
     pub(crate) fn new(input: Input) -> Result<Self, ReadError> {
-        let short = input.is_whole();
+        let here = input.is_whole() || input.is_plain_file();
         let (encoding, mark) = encoding(input.head());
         let mut stream = input.into_stream()?;
         let mut skipped = vec![0; mark];
@@ -151,7 +152,7 @@ impl Blocks {
             stream = Box::new(Utf16::new(stream, big_endian));
         }
         let filler = Filler { stream, tail: Vec::new(), offset: 0, ended: false };
-        let source = if short { BlockSource::Here(filler) } else { read_ahead(filler)? };
+        let source = if here { BlockSource::Here(filler) } else { read_ahead(filler)? };
         Ok(Self { source, block: Block::default(), broken: None })
     }
 

@@ -67,7 +67,7 @@ pub struct Diff {
     pub graph: Option<CriticalGraph>,
     /// The ranked paths, when asked for (and for pages that draw them).
     pub paths: Vec<RankedPath>,
-    /// Both trees as one with their costs, for pictures.
+    /// Both trees as one with their costs, for pictures; empty when they were not asked for.
     pub tree: DiffTree,
     /// What was wrong or surprising.
     pub warnings: Vec<Warning>,

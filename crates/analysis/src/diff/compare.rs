@@ -164,7 +164,11 @@ fn answer(
         runs_needed: found.runs_needed,
         graph: None,
         paths: Vec::new(),
-        tree: tree(joint, runs),
+        tree: if query.skip_tree && query.method != Method::Paths {
+            DiffTree::default()
+        } else {
+            tree(joint, runs)
+        },
         warnings,
     }
 }

@@ -247,16 +247,16 @@ fn is_word(part: &[u8]) -> bool {
 
 /// Texts numbered from 1 as they come.
 struct Texts<'a> {
-    /// Numbers by their texts' hashes.
+    /// Numbers by their all' hashes.
     numbers: HashTable<u32>,
     hasher: DefaultHashBuilder,
-    texts: Vec<Cow<'a, str>>,
+    all: Vec<Cow<'a, str>>,
 }
 
 impl<'a> Texts<'a> {
     fn new() -> Self {
         let (numbers, hasher) = (HashTable::new(), DefaultHashBuilder::default());
-        Self { numbers, hasher, texts: vec![Cow::Borrowed("")] }
+        Self { numbers, hasher, all: vec![Cow::Borrowed("")] }
     }
 
     /// Room for the names of one side and some more: mostly the other has the same.
@@ -267,32 +267,32 @@ impl<'a> Texts<'a> {
     }
 
     fn number(&mut self, text: Cow<'a, str>) -> u32 {
-        let Self { numbers, hasher, texts } = self;
-        let same = |number: &u32| texts[*number as usize] == text;
-        let hash_of = |number: &u32| hasher.hash_one(&*texts[*number as usize]);
+        let Self { numbers, hasher, all } = self;
+        let same = |number: &u32| all[*number as usize] == text;
+        let hash_of = |number: &u32| hasher.hash_one(&*all[*number as usize]);
         match numbers.entry(hasher.hash_one(&*text), same, hash_of) {
             Entry::Occupied(known) => *known.get(),
             Entry::Vacant(free) => {
-                let number = texts.len() as u32;
+                let number = all.len() as u32;
                 free.insert(number);
-                texts.push(text);
+                all.push(text);
                 number
             }
         }
     }
 
     fn find(&self, text: &str) -> Option<u32> {
-        let same = |number: &u32| self.texts[*number as usize] == text;
+        let same = |number: &u32| self.all[*number as usize] == text;
         self.numbers.find(self.hasher.hash_one(text), same).copied()
     }
 
     fn text(&self, number: u32) -> &str {
-        &self.texts[number as usize]
+        &self.all[number as usize]
     }
 
     /// One past the highest number.
     fn len(&self) -> usize {
-        self.texts.len()
+        self.all.len()
     }
 }
 
