@@ -5,6 +5,7 @@
 //! changes; rendering them is another crate's business.
 #![warn(missing_docs)]
 
+mod attribute;
 mod diff;
 mod find;
 mod load;
@@ -14,6 +15,7 @@ mod show;
 mod sources;
 mod tree_view;
 
+pub use attribute::{Attribution, Blame, Code, Located, Sources, attribute};
 pub use diff::{
     CodeChange, CriticalGraph, CriticalNode, Diff, DiffError, DiffQuery, DiffRow, DiffTree,
     Estimate, Fate, HeatScale, Kind, Method, MinDelta, Normalize, PathFunction, RankedPath,

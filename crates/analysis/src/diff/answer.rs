@@ -133,11 +133,11 @@ pub struct Suspect {
 }
 
 /// A code change that touches a suspect.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct CodeChange {
     /// `added`, `deleted`, `modified` or `renamed`.
     pub kind: String,
-    /// The function that was changed.
+    /// The function that was changed; empty for what is outside of functions.
     pub function: String,
     /// Where it is.
     pub file: String,
@@ -145,8 +145,14 @@ pub struct CodeChange {
     pub lines: Option<(u32, u32)>,
     /// The commit.
     pub commit: Option<String>,
+    /// The first line of its message.
+    pub title: Option<String>,
     /// Headers of the hunks.
     pub hunks: Vec<String>,
+    /// What it has to do with the suspect, in words.
+    pub why: Option<String>,
+    /// How well it explains the suspect, 0 to 1.
+    pub score: Option<f64>,
 }
 
 /// A pseudo-frame of the runtime.

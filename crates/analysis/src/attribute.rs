@@ -1,0 +1,234 @@
+//! Which code change explains which suspect.
+//!
+//! A profile knows which call costs more, a change set which functions are not what they were. What joins the two is
+//! where a changed function stands to the costs that grew: it is the suspect, it calls the suspect, it is called below
+//! it, or it was inlined into it and is in no stack at all. The nearer and the larger the part that it covers, the
+//! better it explains. A change that no stack comes near to cannot be the cause, and saying so is an answer too.
+
+mod places;
+mod relations;
+
+use perfblame_changes::{Addition, ChangeKind, ChangeSet, Definition, FileKind, FunctionChange};
+
+use crate::{CodeChange, Diff, FunctionView};
+use places::Places;
+use relations::{Relation, relations};
+
+/// The source of one side.
+pub trait Sources {
+    /// The definition of a function of a profile; none when it is not in the sources, or could be several.
+    fn locate(&self, function: &FunctionView) -> Option<Located>;
+}
+
+/// A function of a profile, found in the sources.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Located {
+    /// What it is there.
+    pub definition: Definition,
+    /// The functions that its body calls, as it spells them.
+    pub calls: Vec<String>,
+}
+
+/// What is known of the code of both sides.
+pub struct Code<'a> {
+    /// What changed.
+    pub changes: &'a ChangeSet,
+    /// The sources before.
+    pub before: &'a dyn Sources,
+    /// The sources after.
+    pub after: &'a dyn Sources,
+    /// The newest commit that touched a change, and its title.
+    pub commit: &'a dyn Fn(&FunctionChange) -> Option<(String, String)>,
+}
+
+/// What the code changes have to do with the difference.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Attribution {
+    /// How many functions changed.
+    pub changed: usize,
+    /// How many of them the runs get to: they were sampled, or a sampled function calls them.
+    pub reached: usize,
+    /// Those that they do not get to, in the order of their files.
+    pub unreached: Vec<CodeChange>,
+    /// Files that changed outside of functions and can matter: dependencies, build, configuration, static data.
+    pub outside: Vec<CodeChange>,
+    /// What follows from all that.
+    pub finding: Blame,
+}
+
+/// What code changes explain.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Blame {
+    /// There is nothing to explain.
+    #[default]
+    Nothing,
+    /// The heaviest suspect is explained by a changed function.
+    Explained,
+    /// No changed function is near it, but something outside of functions changed: dependencies, build, configuration.
+    Outside,
+    /// Functions changed, and the runs get to none of them.
+    NotReached,
+    /// Changed functions ran, and none is near what got slower.
+    Unexplained,
+    /// No code changed at all.
+    Unchanged,
+}
+
+impl Blame {
+    /// The word in JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Nothing => "nothing-to-explain",
+            Self::Explained => "explained",
+            Self::Outside => "outside-of-functions",
+            Self::NotReached => "not-reached",
+            Self::Unexplained => "unexplained",
+            Self::Unchanged => "no-changes",
+        }
+    }
+}
+
+/// Changes that explain less than this of the best are left out.
+const LEAST_OF_BEST: f64 = 0.1;
+/// What explains less than this explains nothing.
+const LEAST: f64 = 0.15;
+
+/// Gives every suspect the code changes that explain it, the likeliest first, and says what the changes have to do with
+/// the difference as a whole. The comparison must have been made with its tree.
+pub fn attribute(diff: &mut Diff, code: &Code<'_>) -> Attribution {
+    let places = Places::of(&diff.tree, code);
+    let outside: Vec<CodeChange> = code.changes.files.iter().filter_map(outside_change).collect();
+    let mut explained = Vec::new();
+    let tree = std::mem::take(&mut diff.tree);
+    for suspect in &mut diff.suspects {
+        let mut found = relations(&tree, suspect, &places, code);
+        let best = found.first().map_or(0.0, |relation| relation.score);
+        found.retain(|relation| relation.score >= (best * LEAST_OF_BEST).max(LEAST));
+        explained.push(!found.is_empty());
+        suspect.changes = found
+            .iter()
+            .map(|relation| {
+                let change = &code.changes.functions[relation.change];
+                code_change(change, (code.commit)(change), Some(relation))
+            })
+            .collect();
+    }
+    diff.tree = tree;
+    let reached = places.reached.iter().filter(|reached| **reached).count();
+    let changes = code.changes.functions.iter().zip(&places.reached);
+    let unreached = changes.filter(|(_, reached)| !**reached);
+    let finding = match explained.first() {
+        None => Blame::Nothing,
+        Some(true) => Blame::Explained,
+        Some(false) if !outside.is_empty() => Blame::Outside,
+        Some(false) if reached > 0 => Blame::Unexplained,
+        Some(false) if !code.changes.functions.is_empty() => Blame::NotReached,
+        Some(false) => Blame::Unchanged,
+    };
+    Attribution {
+        changed: code.changes.functions.len(),
+        reached,
+        unreached: unreached.map(|(change, _)| code_change(change, None, None)).collect(),
+        outside,
+        finding,
+    }
+}
+
+fn code_change(
+    change: &FunctionChange,
+    commit: Option<(String, String)>,
+    relation: Option<&Relation>,
+) -> CodeChange {
+    let place = change.after.as_ref().or(change.before.as_ref());
+    let (commit, title) = commit.unzip();
+    CodeChange {
+        kind: kind_name(change.kind).to_owned(),
+        function: place.map(|place| place.name.clone()).unwrap_or_default(),
+        file: place.and_then(|place| place.file.clone()).unwrap_or_default(),
+        lines: place.and_then(|place| place.lines),
+        commit,
+        title,
+        hunks: change.hunks.iter().map(ToString::to_string).collect(),
+        why: relation.map(|relation| relation.why(change)),
+        score: relation.map(|relation| relation.score),
+    }
+}
+
+/// The word in JSON: there are four, and the finer ones are said in words.
+fn kind_name(kind: ChangeKind) -> &'static str {
+    match kind {
+        ChangeKind::Added | ChangeKind::Extracted => "added",
+        ChangeKind::Deleted | ChangeKind::Inlined => "deleted",
+        ChangeKind::Modified => "modified",
+        ChangeKind::Renamed | ChangeKind::Moved => "renamed",
+    }
+}
+
+/// A file that can matter although no function in it changed.
+fn outside_change(file: &perfblame_changes::FileChange) -> Option<CodeChange> {
+    let why = match file.kind {
+        FileKind::Code => "changed outside of functions",
+        FileKind::Dependency => "says what the program is built from",
+        FileKind::Build => "says how the program is built",
+        FileKind::Config => "is read when the program runs",
+        FileKind::Other => return None,
+    };
+    Some(CodeChange {
+        kind: "modified".to_owned(),
+        file: file.path.clone(),
+        hunks: file.hunks.iter().map(ToString::to_string).collect(),
+        why: Some(why.to_owned()),
+        ..CodeChange::default()
+    })
+}
+
+/// What a change brought in, in words; none when that is nothing that costs.
+fn brought_in(additions: &[Addition], callee: Option<&str>) -> Option<String> {
+    let calls = |name: &&Addition| match name {
+        Addition::Call(call) => callee.is_some_and(|callee| last_part(call) == last_part(callee)),
+        _ => false,
+    };
+    let first = additions.iter().find(calls).or_else(|| {
+        let rank = |addition: &&Addition| match addition {
+            Addition::Wait => 0,
+            Addition::Lock => 1,
+            Addition::Loop => 2,
+            Addition::Call(_) => 3,
+            Addition::Allocation => 4,
+        };
+        additions.iter().min_by_key(rank)
+    })?;
+    Some(match first {
+        Addition::Call(name) => format!("a call of `{name}` is new"),
+        Addition::Loop => "a loop is new".to_owned(),
+        Addition::Allocation => "an allocation is new".to_owned(),
+        Addition::Lock => "a lock is new".to_owned(),
+        Addition::Wait => "a wait is new".to_owned(),
+    })
+}
+
+/// The function's own name, without class, module, arguments.
+fn last_part(name: &str) -> &str {
+    let mut name = name.trim();
+    // Arguments and type arguments stand at the end, one behind the other.
+    while let Some((open, close)) = match name.as_bytes().last() {
+        Some(b')') => Some(('(', ')')),
+        Some(b'>') if !name.ends_with("->") => Some(('<', '>')),
+        _ => None,
+    } {
+        let mut depth = 0;
+        let start = name.char_indices().rev().find(|(_, letter)| {
+            depth += i32::from(*letter == close) - i32::from(*letter == open);
+            depth == 0
+        });
+        match start {
+            Some((start, _)) if start > 0 => name = name[..start].trim_end_matches(':'),
+            _ => break,
+        }
+    }
+    let name = name.trim_end_matches('!');
+    name.rsplit(['.', ':', '>', '$', '/', ' ']).next().unwrap_or(name)
+}
+
+#[cfg(test)]
+mod tests;

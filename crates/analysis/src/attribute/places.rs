@@ -1,0 +1,107 @@
+//! Where the functions of a comparison stand in the code, and which changes the runs get to.
+
+use hashbrown::{HashMap, HashSet};
+use perfblame_changes::{Addition, Definition};
+
+use super::{Code, Located, last_part};
+use crate::{DiffTree, Fate, FunctionView};
+
+/// The functions of a tree, by row of [`DiffTree::functions`].
+pub(super) struct Places {
+    /// What each is in the sources.
+    pub located: Vec<Option<Located>>,
+    /// The row of its change, when it changed.
+    pub change: Vec<Option<usize>>,
+    /// By change: the function is in a stack.
+    pub sampled: Vec<bool>,
+    /// By change: the runs get to it.
+    pub reached: Vec<bool>,
+}
+
+impl Places {
+    pub fn of(tree: &DiffTree, code: &Code<'_>) -> Self {
+        let changes = &code.changes.functions;
+        // Where a function is known from, by function: the side after, the side before.
+        let mut sides = vec![(false, false); tree.functions.len()];
+        for row in &tree.rows {
+            let (after, before) = &mut sides[row.function as usize];
+            *after |= row.fate != Fate::Gone;
+            *before |= row.fate != Fate::New;
+        }
+        let located: Vec<Option<Located>> = (tree.functions.iter().zip(&sides))
+            .map(|(function, sides)| locate(function, *sides, code))
+            .collect();
+        let mut by_place: HashMap<Key<'_>, usize> = HashMap::new();
+        for (row, change) in changes.iter().enumerate() {
+            for definition in [&change.before, &change.after].into_iter().flatten() {
+                by_place.entry(key(definition)).or_insert(row);
+            }
+        }
+        let change: Vec<Option<usize>> = located
+            .iter()
+            .map(|located| by_place.get(&key(&located.as_ref()?.definition)).copied())
+            .collect();
+        let mut sampled = vec![false; changes.len()];
+        change.iter().flatten().for_each(|row| sampled[*row] = true);
+        let reached = reached(code, &located, &sampled);
+        Self { located, change, sampled, reached }
+    }
+}
+
+type Key<'a> = (Option<&'a str>, &'a str, Option<u32>);
+
+fn key(definition: &Definition) -> Key<'_> {
+    let line = definition.lines.map(|(first, _)| first);
+    (definition.file.as_deref(), &definition.name, line)
+}
+
+fn locate(
+    function: &FunctionView,
+    (after, before): (bool, bool),
+    code: &Code<'_>,
+) -> Option<Located> {
+    let now = after.then(|| code.after.locate(function)).flatten();
+    now.or_else(|| before.then(|| code.before.locate(function)).flatten())
+}
+
+/// Changes that were sampled, and those that something sampled calls: a function that is inlined or too fast to be seen
+/// runs all the same. Names are all that is known of callees, so that one too many is reached rather than one too few.
+fn reached(code: &Code<'_>, located: &[Option<Located>], sampled: &[bool]) -> Vec<bool> {
+    let changes = &code.changes.functions;
+    let mut called: HashSet<&str> = HashSet::new();
+    for place in located.iter().flatten() {
+        called.extend(place.calls.iter().map(|call| last_part(call)));
+    }
+    let mut reached = sampled.to_vec();
+    // What a reached change calls anew is reached as well, and so on.
+    let mut todo: Vec<usize> = (0..changes.len()).filter(|row| reached[*row]).collect();
+    loop {
+        for row in todo.drain(..) {
+            called.extend(changes[row].additions.iter().filter_map(|addition| match addition {
+                Addition::Call(name) => Some(last_part(name)),
+                _ => None,
+            }));
+        }
+        todo.extend((0..changes.len()).filter(|row| {
+            let mut sides = [&changes[*row].before, &changes[*row].after].into_iter().flatten();
+            !reached[*row] && sides.any(|definition| called.contains(own_name(definition)))
+        }));
+        if todo.is_empty() {
+            return reached;
+        }
+        for row in &todo {
+            reached[*row] = true;
+        }
+    }
+}
+
+/// The name by which a function is called; a constructor by its class's.
+pub(super) fn own_name(definition: &Definition) -> &str {
+    match last_part(&definition.name) {
+        "" | "<init>" | "new" | "__init__" | "constructor" => {
+            let class = definition.name.rsplit_once(['.', ':']).map_or("", |(class, _)| class);
+            last_part(class.trim_end_matches(':'))
+        }
+        name => name,
+    }
+}

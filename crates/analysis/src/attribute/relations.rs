@@ -1,0 +1,271 @@
+//! How changed functions stand to what got slower.
+
+use hashbrown::HashMap;
+use perfblame_changes::{Addition, ChangeKind, FunctionChange};
+
+use super::places::{Places, own_name};
+use super::{Code, brought_in, last_part};
+use crate::{DiffTree, Kind, Suspect};
+
+/// More contexts than this add nothing: the heaviest come first.
+const MOST_CONTEXTS: usize = 1_000;
+/// Callers up to this far may have inlined a changed function.
+const INLINING_CALLERS: usize = 3;
+
+/// A changed function and what it has to do with a suspect.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) struct Relation {
+    /// Row of the change.
+    pub change: usize,
+    pub how: How,
+    /// The part of the suspect's growth that it covers, 0 to 1.
+    pub overlap: f64,
+    /// How well it explains the suspect, 0 to 1.
+    pub score: f64,
+}
+
+/// Where a changed function stands.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) enum How {
+    /// It is the suspect.
+    Itself,
+    /// So many calls above it; the call that leads down to it goes to this function.
+    Above(usize, String),
+    /// It is called below the suspect.
+    Below,
+    /// It is in no stack, and this function, so many calls above the suspect, calls it.
+    Inlined(usize, String),
+    /// It holds the suspect or is held by it: a closure, a local function.
+    Holds,
+    /// It is in the same file or class.
+    Beside,
+}
+
+impl Relation {
+    /// In words.
+    pub fn why(&self, change: &FunctionChange) -> String {
+        let (place, callee) = match &self.how {
+            How::Itself => ("it is the function itself".to_owned(), None),
+            How::Above(1, callee) => ("calls it".to_owned(), Some(callee)),
+            How::Above(calls, callee) => (format!("{calls} calls above it"), Some(callee)),
+            How::Below => ("called below it".to_owned(), None),
+            How::Inlined(0, _) => ("called by it and inlined".to_owned(), None),
+            How::Inlined(_, caller) => (format!("inlined into its caller `{caller}`"), None),
+            How::Holds => ("one holds the other".to_owned(), None),
+            How::Beside => ("in the same file".to_owned(), None),
+        };
+        match brought_in(&change.additions, callee.map(String::as_str)) {
+            Some(what) => format!("{place}; {what}"),
+            None => place,
+        }
+    }
+}
+
+/// All changes that have to do with a suspect, the likeliest first.
+pub(super) fn relations(
+    tree: &DiffTree,
+    suspect: &Suspect,
+    places: &Places,
+    code: &Code<'_>,
+) -> Vec<Relation> {
+    let mut gathered = Gathered { code, places, suspect, by_change: HashMap::new() };
+    let contexts = &suspect.contexts[..suspect.contexts.len().min(MOST_CONTEXTS)];
+    let weights: Vec<f64> = contexts.iter().map(|row| own_growth(tree, *row)).collect();
+    let total: f64 = weights.iter().sum();
+    for (row, weight) in contexts.iter().zip(weights) {
+        let share = if total > 0.0 { weight / total } else { 1.0 / contexts.len() as f64 };
+        gathered.above(tree, *row, share);
+        gathered.below(tree, *row, share);
+    }
+    gathered.around(tree);
+    let mut found: Vec<Relation> = gathered.by_change.into_values().collect();
+    found.sort_by(|a, b| b.score.total_cmp(&a.score).then(a.change.cmp(&b.change)));
+    found
+}
+
+/// What a context and all below it grew by.
+fn own_growth(tree: &DiffTree, row: usize) -> f64 {
+    subtree(tree, row).map(|row| tree.rows[row].after - tree.rows[row].before).sum::<f64>().max(0.0)
+}
+
+/// A row and all below it.
+fn subtree(tree: &DiffTree, row: usize) -> impl Iterator<Item = usize> + '_ {
+    let below =
+        move |next: &usize| tree.rows[*next].parent.is_some_and(|above| above as usize >= row);
+    std::iter::once(row).chain((row + 1..tree.rows.len()).take_while(below))
+}
+
+struct Gathered<'a> {
+    code: &'a Code<'a>,
+    places: &'a Places,
+    suspect: &'a Suspect,
+    by_change: HashMap<usize, Relation>,
+}
+
+impl Gathered<'_> {
+    /// A relation that covers part of the growth. Parts of several contexts add up; of several ways to stand to the
+    /// suspect the strongest is the one to tell.
+    fn add(&mut self, change: usize, how: How, overlap: f64) {
+        let strength = self.strength(change, &how);
+        let known = self.by_change.entry(change).or_insert_with(|| Relation {
+            change,
+            how: how.clone(),
+            overlap: 0.0,
+            score: 0.0,
+        });
+        known.overlap = (known.overlap + overlap).min(1.0);
+        known.score = (known.score + strength * overlap).min(1.0);
+        if rank(&how) < rank(&known.how) {
+            known.how = how;
+        }
+    }
+
+    /// The changed functions on the way from a context to its root; what several calls of one function share counts
+    /// once.
+    fn above(&mut self, tree: &DiffTree, row: usize, share: f64) {
+        let mut seen = Vec::new();
+        let mut callee = &self.suspect.function.name;
+        let mut at = Some(row);
+        let mut calls = 0;
+        while let Some(row) = at {
+            let function = tree.rows[row].function as usize;
+            if let Some(change) = self.places.change[function]
+                && !seen.contains(&change)
+            {
+                seen.push(change);
+                let how = match calls {
+                    0 => How::Itself,
+                    _ => How::Above(calls, callee.clone()),
+                };
+                self.add(change, how, share);
+            }
+            if calls <= INLINING_CALLERS {
+                self.inlined(function, calls, &tree.functions[function].name, share, &mut seen);
+            }
+            callee = &tree.functions[function].name;
+            at = tree.rows[row].parent.map(|above| above as usize);
+            calls += 1;
+        }
+    }
+
+    /// Changed functions that a function on the path calls and that no stack shows: they became part of it.
+    fn inlined(
+        &mut self,
+        function: usize,
+        calls: usize,
+        caller: &str,
+        share: f64,
+        seen: &mut Vec<usize>,
+    ) {
+        let Some(located) = &self.places.located[function] else { return };
+        for (row, change) in self.code.changes.functions.iter().enumerate() {
+            if self.places.sampled[row] || seen.contains(&row) {
+                continue;
+            }
+            let Some(now) = &change.after else { continue };
+            let name = own_name(now);
+            let is_called = located.definition.language == now.language
+                && located.calls.iter().any(|call| last_part(call) == name);
+            if is_called {
+                seen.push(row);
+                self.add(row, How::Inlined(calls, caller.to_owned()), share);
+            }
+        }
+    }
+
+    /// The changed functions that a context calls, each with the part of the growth that is below it.
+    fn below(&mut self, tree: &DiffTree, row: usize, share: f64) {
+        let growth = own_growth(tree, row);
+        if growth <= 0.0 {
+            return;
+        }
+        let mut skip_to = 0;
+        for below in subtree(tree, row).skip(1) {
+            let Some(change) = self.places.change[tree.rows[below].function as usize] else {
+                continue;
+            };
+            if below < skip_to {
+                continue;
+            }
+            skip_to = below + subtree(tree, below).count();
+            let part = (own_growth(tree, below) / growth).min(1.0);
+            self.add(change, How::Below, share * part);
+        }
+    }
+
+    /// Changes that are near in the text: closures and their holders, the same file.
+    fn around(&mut self, tree: &DiffTree) {
+        let heaviest = self.suspect.contexts.first();
+        let Some(row) = heaviest.and_then(|row| tree.rows.get(*row)) else { return };
+        let Some(located) = &self.places.located[row.function as usize] else { return };
+        let own = &located.definition;
+        let within = |inner: Option<(u32, u32)>, outer: Option<(u32, u32)>| match (inner, outer) {
+            (Some(inner), Some(outer)) => outer.0 <= inner.0 && inner.1 <= outer.1,
+            _ => false,
+        };
+        for (row, change) in self.code.changes.functions.iter().enumerate() {
+            if self.by_change.contains_key(&row) || !self.places.reached[row] {
+                continue;
+            }
+            let Some(place) = change.after.as_ref().or(change.before.as_ref()) else { continue };
+            if place.file.is_none() || place.file != own.file {
+                continue;
+            }
+            let held = change.after.is_some()
+                && (within(place.lines, own.lines) || within(own.lines, place.lines));
+            let how = if held { How::Holds } else { How::Beside };
+            self.add(row, how, 1.0);
+        }
+    }
+
+    /// How well a change of this kind, standing there, explains that something costs more.
+    fn strength(&self, change: usize, how: &How) -> f64 {
+        let change = &self.code.changes.functions[change];
+        let adds = |wanted: fn(&Addition) -> bool| change.additions.iter().any(wanted);
+        let brings = !change.additions.is_empty();
+        let waits = self.suspect.kind == Kind::Waits
+            && adds(|addition| matches!(addition, Addition::Wait | Addition::Lock));
+        let called_more = matches!(self.suspect.kind, Kind::MoreCalls | Kind::New);
+        // A function that only has another name or place does what it did.
+        let same_body = matches!(change.kind, ChangeKind::Renamed | ChangeKind::Moved)
+            && change.hunks.is_empty();
+        let place = match how {
+            // Being called more often is its callers' doing, unless it is as new as the call.
+            How::Itself if called_more && change.kind != ChangeKind::Added => 0.6,
+            How::Itself => 1.0,
+            How::Above(calls, callee) => {
+                let calls_it = change.additions.iter().any(|addition| match addition {
+                    Addition::Call(name) => last_part(name) == last_part(callee),
+                    _ => false,
+                });
+                let evidence = match (calls_it, adds(|addition| *addition == Addition::Loop)) {
+                    (true, _) => 0.95,
+                    (_, true) => 0.85,
+                    _ if brings => 0.75,
+                    _ => 0.6,
+                };
+                evidence / (1.0 + 0.35 * (*calls as f64 - 1.0))
+            }
+            How::Inlined(calls, _) => 0.9 / (1.0 + 0.35 * *calls as f64),
+            How::Holds => 0.8,
+            How::Below => 0.9,
+            How::Beside => 0.1,
+        };
+        // Of a function that is new, all is.
+        let is_new = matches!(change.kind, ChangeKind::Added | ChangeKind::Extracted);
+        let evidence = if brings || waits || is_new { 1.0 } else { 0.9 };
+        place * evidence * if same_body { 0.2 } else { 1.0 } * change.certainty.clamp(0.5, 1.0)
+    }
+}
+
+/// Which of several ways to stand to a suspect is told.
+fn rank(how: &How) -> usize {
+    match how {
+        How::Itself => 0,
+        How::Above(calls, _) => *calls,
+        How::Inlined(calls, _) => 100 + calls,
+        How::Holds => 200,
+        How::Below => 300,
+        How::Beside => 400,
+    }
+}
