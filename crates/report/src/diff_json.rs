@@ -195,6 +195,12 @@ struct Change<'a> {
     lines: Option<(u32, u32)>,
     commit: Option<&'a str>,
     hunks: &'a [String],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    title: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    why: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    score: Option<f64>,
 }
 
 #[derive(Serialize)]
@@ -339,6 +345,9 @@ fn change(change: &CodeChange) -> Change<'_> {
         lines: change.lines,
         commit: change.commit.as_deref(),
         hunks: &change.hunks,
+        title: change.title.as_deref(),
+        why: change.why.as_deref(),
+        score: change.score,
     }
 }
 

@@ -11,7 +11,7 @@ use perfblame_analysis::{Diff, FunctionView, Method, Suspect, Verdict};
 
 use crate::call_path::folded_path;
 use crate::diff_text::critical_graph_text;
-use crate::diff_words::{Part, Words, headline_parts, is_time, p_value};
+use crate::diff_words::{Part, Words, headline_parts, is_time, p_value, short_commit};
 use crate::layout::{Look, clean, shortened};
 use crate::numbers::{counted, in_percent};
 use crate::show_text::place_of;
@@ -132,9 +132,9 @@ impl Page<'_> {
         if row.contexts.len() > 1 {
             let _ = write!(how, ", {} contexts", row.contexts.len());
         }
-        let commits = row.changes.iter().filter_map(|change| change.commit.as_deref());
-        for commit in commits {
-            let _ = write!(how, ", {}", code(commit));
+        // The likeliest one; the others are in the details.
+        if let Some(commit) = row.changes.first().and_then(|change| change.commit.as_deref()) {
+            let _ = write!(how, ", {}", code(short_commit(commit)));
         }
         format!(
             "| {} | {} | {} | {} | {} | {how} |\n",
@@ -202,7 +202,13 @@ impl Page<'_> {
                 let _ = write!(text, " in {}", code(&format!("{}{lines}", change.file)));
             }
             if let Some(commit) = &change.commit {
-                let _ = write!(text, ", commit {}", code(commit));
+                let _ = write!(text, ", commit {}", code(short_commit(commit)));
+            }
+            if let Some(title) = &change.title {
+                let _ = write!(text, " ({})", escaped(&clean(title)));
+            }
+            if let Some(why) = &change.why {
+                let _ = write!(text, ": {}", escaped(&clean(why)));
             }
         }
         text.push('\n');

@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 use std::io::{self, Write};
 
 use perfblame_analysis::{
-    CriticalNode, Diff, FunctionView, Kind, Method, RankedPath, Suspect, Verdict,
+    CodeChange, CriticalNode, Diff, FunctionView, Kind, Method, RankedPath, Suspect, Verdict,
 };
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -249,7 +249,7 @@ fn suspect<'a>(row: &'a Suspect, by: By<'_>) -> Outcome<'a> {
         rule_index,
         level: level(diff),
         message: Message { text: literal(&text) },
-        locations: [location(&row.function)],
+        locations: [blamed(row)],
         related_locations: row.changes.iter().enumerate().filter_map(change).collect(),
         partial_fingerprints: json!({ "perfblameContext/v1": fingerprint(&path) }),
         stacks: [stack(&path)],
@@ -265,13 +265,43 @@ fn suspect<'a>(row: &'a Suspect, by: By<'_>) -> Outcome<'a> {
     }
 }
 
+/// Where a suspect is to be shown: on the lines of the change that explains it best, or else where it stands.
+fn blamed(row: &Suspect) -> Location<'_> {
+    let mut place = location(&row.function);
+    if let Some(changed) = row.changes.first().and_then(changed_lines) {
+        place.physical_location = Some(changed);
+    }
+    place
+}
+
+/// The first lines that a change touched, or all of its function.
+fn changed_lines(change: &CodeChange) -> Option<Value> {
+    let (first, last) = change.hunks.first().and_then(|hunk| new_lines(hunk)).or(change.lines)?;
+    let mut place = place_in_file(&change.file, first, None)?;
+    place["region"]["endLine"] = last.max(first).into();
+    Some(place)
+}
+
+/// `@@ -110,0 +120,22 @@` is about the lines 120 to 141 of the file as it is now.
+fn new_lines(hunk: &str) -> Option<(u32, u32)> {
+    let (_, new) = hunk.split_once('+')?;
+    let new = new.split(' ').next()?;
+    let (start, lines) = match new.split_once(',') {
+        Some((start, lines)) => (start.parse::<u32>().ok()?, lines.parse::<u32>().ok()?),
+        None => (new.parse().ok()?, 1),
+    };
+    // Where lines are only gone, the line above the gap is shown.
+    Some((start.max(1), start.saturating_add(lines.saturating_sub(1)).max(1)))
+}
+
 /// The code change that touches a suspect, as a place to look at.
-fn change((row, change): (usize, &perfblame_analysis::CodeChange)) -> Option<Value> {
+fn change((row, change): (usize, &CodeChange)) -> Option<Value> {
     let (first, last) = change.lines?;
     let mut place = place_in_file(&change.file, first, None)?;
     place["region"]["endLine"] = last.max(first).into();
     let commit = change.commit.as_ref().map_or(String::new(), |commit| format!(" in {commit}"));
-    let text = format!("{} {}{commit}", change.kind, change.function);
+    let why = change.why.as_ref().map_or(String::new(), |why| format!(": {why}"));
+    let text = format!("{} {}{commit}{why}", change.kind, change.function);
     Some(json!({
         "id": row,
         "physicalLocation": place,

@@ -349,3 +349,8 @@ fn explain_otherwise(diff: &Diff, words: Words<'_>, line: &mut Line) {
         None => line.words("no function explains it"),
     }
 }
+
+/// As much of a commit's id as people use.
+pub fn short_commit(id: &str) -> &str {
+    id.get(..10).filter(|_| id.len() >= 40).unwrap_or(id)
+}

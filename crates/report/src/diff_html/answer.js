@@ -97,7 +97,8 @@ function longPath(functions) {
 function codeChange(c) {
   const lines = c.lines ? `:${c.lines[0]}${c.lines[1] > c.lines[0] ? "–" + c.lines[1] : ""}` : "";
   const text = `${c.kind} ${c.function} ${c.file}${lines}` + (c.commit ? ` in ${c.commit}` : "");
-  return parts("li", "", element("span", text, "mono"), ...c.hunks.map(h => element("div", h, "mono soft")));
+  const about = [c.title, c.why].filter(Boolean).join(": ");
+  return parts("li", "", element("span", text, "mono"), ...(about ? [element("div", about, "soft")] : []), ...c.hunks.map(h => element("div", h, "mono soft")));
 }
 function suspect(s, kind) {
   const card = element("article", "", "panel suspect");

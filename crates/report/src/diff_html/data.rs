@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use super::columns::{packed, packed_costs, packed_signed};
 use super::fold::{FlameBox, Folded, What, fold};
-use crate::diff_words::{Words, headline};
+use crate::diff_words::{Words, headline, short_commit};
 use crate::page::Metric;
 use crate::show_text::place_of;
 
@@ -100,6 +100,8 @@ struct ChangeData<'a> {
     file: &'a str,
     lines: Option<(u32, u32)>,
     commit: Option<&'a str>,
+    title: Option<&'a str>,
+    why: Option<&'a str>,
     hunks: &'a [String],
 }
 
@@ -283,7 +285,9 @@ fn change_data(change: &CodeChange) -> ChangeData<'_> {
         function: &change.function,
         file: &change.file,
         lines: change.lines,
-        commit: change.commit.as_deref(),
+        commit: change.commit.as_deref().map(short_commit),
+        title: change.title.as_deref(),
+        why: change.why.as_deref(),
         hunks: &change.hunks,
     }
 }

@@ -18,7 +18,7 @@ const SOURCE: [&str; 30] = [
 #[serde(rename_all = "camelCase")]
 pub struct Location<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
-    physical_location: Option<Value>,
+    pub physical_location: Option<Value>,
     logical_locations: [LogicalLocation<'a>; 1],
 }
 

@@ -7,7 +7,7 @@ use perfblame_analysis::{CodeChange, Suspect};
 
 use super::{MOST_WIDTH, Page};
 use crate::call_path::folded_path;
-use crate::diff_words::p_value;
+use crate::diff_words::{p_value, short_commit};
 use crate::dot_strip::StripScale;
 use crate::layout::{clean, columns, padded, right, wrapped};
 use crate::numbers::{counted, in_percent};
@@ -173,7 +173,7 @@ fn pieces(facts: &[String], separator: &str, room: usize) -> Vec<String> {
     lines
 }
 
-/// `code: modified utf, src/layer.js:120-141, commit abc123`.
+/// `code: modified utf, src/layer.js:120-141, commit abc123 (Cache tokens): it is the function itself`.
 fn code_change(change: &CodeChange) -> String {
     let mut text = format!("code: {} {}", change.kind, clean(&change.function));
     if !change.file.is_empty() {
@@ -187,7 +187,13 @@ fn code_change(change: &CodeChange) -> String {
         }
     }
     if let Some(commit) = &change.commit {
-        let _ = write!(text, ", commit {}", clean(commit));
+        let _ = write!(text, ", commit {}", short_commit(&clean(commit)));
+    }
+    if let Some(title) = &change.title {
+        let _ = write!(text, " ({})", clean(title));
+    }
+    if let Some(why) = &change.why {
+        let _ = write!(text, ": {}", clean(why));
     }
     text
 }

@@ -151,7 +151,10 @@ fn a_slowdown_as_json() {
                   "commit": "abc123",
                   "hunks": [
                     "@@ -110,0 +120,22 @@"
-                  ]
+                  ],
+                  "title": "Read names as UTF-8",
+                  "why": "it is the function itself; a loop is new",
+                  "score": 1.0
                 }
               ]
             },

@@ -34,7 +34,7 @@ fn a_slowdown() {
             1. <code>utf</code> layer.js:120: +1.84 s to +2.00 s, p = 0.008
                - path: <code>(root) › queryRenderedFeatures › rendered › query › layer › utf</code>
                - runs: 0 s, 0 s, 0 s → 1.88 s, 1.92 s, 1.98 s
-               - modified <code>utf</code> in <code>src/layer.js:120-141</code>, commit <code>abc123</code>
+               - modified <code>utf</code> in <code>src/layer.js:120-141</code>, commit <code>abc123</code> (Read names as UTF-8): it is the function itself; a loop is new
             2. <code>(anonymous)</code> loop.js:19: +192 ms to +208 ms, p = 0.008
                - path: <code>(root) › tick › (anonymous loop.js:19)</code>
                - runs: 108 ms, 110 ms, 113 ms → 304 ms, 310 ms, 319 ms

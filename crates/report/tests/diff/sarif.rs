@@ -35,9 +35,10 @@ fn a_slowdown() {
               ],
               "physicalLocation": {
                 "artifactLocation": {
-                  "uri": "layer.js"
+                  "uri": "src/layer.js"
                 },
                 "region": {
+                  "endLine": 141,
                   "startLine": 120
                 }
               }
@@ -62,7 +63,7 @@ fn a_slowdown() {
             {
               "id": 0,
               "message": {
-                "text": "modified utf in abc123"
+                "text": "modified utf in abc123: it is the function itself; a loop is new"
               },
               "physicalLocation": {
                 "artifactLocation": {

@@ -37,7 +37,8 @@ fn a_slowdown_at_80_columns() {
                new, in 2 contexts, 0 s → 1.92 s (+1.84 s to +2.00 s), p = 0.008
                │⡆       │       ⣠│
                (root) › queryRenderedFeatures › rendered › query › layer › utf
-               code: modified utf, src/layer.js:120-141, commit abc123
+               code: modified utf, src/layer.js:120-141, commit abc123 (Read names as
+               UTF-8): it is the function itself; a loop is new
             2  9.0 %   +200 ms  (anonymous)  loop.js:19
                called more often: 12 → 31, 110 ms → 310 ms (+192 ms to +208 ms), p = 0.008
                │⡆       │       ⣄│
@@ -90,7 +91,7 @@ fn a_slowdown_at_200_columns() {
             1   87 %   +1.92 s  │⡆       │       ⣠│  utf  layer.js:120
                                                      new, in 2 contexts, 0 s → 1.92 s (+1.84 s to +2.00 s), p = 0.008
                                                      (root) › queryRenderedFeatures › rendered › query › layer › utf
-                                                     code: modified utf, src/layer.js:120-141, commit abc123
+                                                     code: modified utf, src/layer.js:120-141, commit abc123 (Read names as UTF-8): it is the function itself; a loop is new
             2  9.0 %   +200 ms  │⡆       │       ⣄│  (anonymous)  loop.js:19
                                                      called more often: 12 → 31, 110 ms → 310 ms (+192 ms to +208 ms), p = 0.008
                                                      (root) › tick › (anonymous loop.js:19)
@@ -143,7 +144,8 @@ fn a_slowdown_in_ascii() {
            new, in 2 contexts, 0 s -> 1.92 s (+1.84 s to +2.00 s), p = 0.008
            |3       |       3|
            (root) > queryRenderedFeatures > rendered > query > layer > utf
-           code: modified utf, src/layer.js:120-141, commit abc123
+           code: modified utf, src/layer.js:120-141, commit abc123 (Read names as
+           UTF-8): it is the function itself; a loop is new
         2  9.0 %   +200 ms  (anonymous)  loop.js:19
            called more often: 12 -> 31, 110 ms -> 310 ms (+192 ms to +208 ms), p = 0.008
            |3       |      .:|

@@ -150,6 +150,7 @@ pub fn everything() -> Diff {
         lines: Some((41, 58)),
         commit: Some("3f2c1aa".to_owned()),
         hunks: vec!["@@ -40,0 +41,18 @@ layer".to_owned()],
+        ..CodeChange::default()
     });
     let mut second = suspect(&tree, 2, Kind::Slower, &[12], 0.068);
     second.notes.push("Was matched by its callees, 80 % sure.".to_owned());
