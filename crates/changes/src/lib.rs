@@ -5,8 +5,10 @@
 #![warn(missing_docs)]
 
 mod change_set;
+pub mod source;
 
 pub use change_set::{
     Addition, ChangeKind, ChangeSet, Definition, FileChange, FileKind, FunctionChange, Hunk,
     Language,
 };
+pub use source::{BodyHash, FunctionKind, SourceFile, SourceFunction, functions_in, source_file};
