@@ -12,6 +12,8 @@ mod naming;
 mod walk;
 
 pub use body::BodyHash;
+pub(crate) use body::{hash_text, mix};
+pub(crate) use costs::last_part;
 
 use crate::{Addition, Definition, Language};
 

@@ -287,9 +287,8 @@ impl<'t> Walk<'t> {
         if holder.is_some() {
             self.token(NESTED_FUNCTION, Class::Plain);
         }
-        let signature_hash = signature.as_deref().map_or(0, |it| hash_text(it.as_bytes()));
         self.file.functions.push(SourceFunction {
-            key: mix(hash_text(key.as_bytes()), signature_hash),
+            key: hash_text(key.as_bytes()),
             simple: hash_text(own_name.as_bytes()),
             name,
             signature,
