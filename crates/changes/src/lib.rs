@@ -5,8 +5,17 @@
 #![warn(missing_docs)]
 
 mod change_set;
+mod compare;
+mod git;
+mod lines;
+mod parallel;
+pub mod source;
 
 pub use change_set::{
     Addition, ChangeKind, ChangeSet, Definition, FileChange, FileKind, FunctionChange, Hunk,
     Language,
 };
+pub use compare::{ChangedFile, FileVersion, SourceComparison, compare_sources, file_kind};
+pub use git::{Commit, GitError, History, Repository, Revision};
+pub use lines::{LineFate, LineMap};
+pub use source::{BodyHash, FunctionKind, SourceFile, SourceFunction, functions_in, source_file};

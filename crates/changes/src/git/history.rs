@@ -1,0 +1,225 @@
+//! Which commits touched a function.
+//!
+//! `git log -L` starts a diff of every commit for every question. Here the commits of a range and the files that each
+//! changed are listed once; a question then follows the function's lines from child to parent, and only contents of
+//! the files they are in are read and compared.
+
+use std::cell::RefCell;
+use std::fmt::Write as _;
+use std::rc::Rc;
+
+use hashbrown::HashMap;
+
+use super::blobs::Blobs;
+use super::command::{git, output};
+use super::raw::{Entry, Mode, RawChange, record};
+use super::{GitError, Repository, Revision, lossy};
+use crate::source::MAX_FILE_BYTES;
+use crate::{Definition, LineMap};
+
+/// A commit, or what is not committed yet.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Commit {
+    /// The full id; none for what is only in the working tree.
+    pub id: Option<String>,
+    /// First line of the message.
+    pub title: String,
+    /// Who wrote it.
+    pub author: String,
+    /// When it was committed, in seconds since 1970; 0 for what is only in the working tree.
+    pub time: i64,
+}
+
+/// The commits of a range with the files that they changed.
+#[derive(Debug)]
+pub struct History<'a> {
+    repository: &'a Repository,
+    /// Children before parents.
+    commits: Vec<Step>,
+    /// Changes in the working tree that are in no commit.
+    uncommitted: Option<Vec<RawChange>>,
+    head: String,
+    reader: RefCell<Option<Blobs>>,
+    /// Maps that were made already, by both contents.
+    maps: RefCell<HashMap<(String, String), Option<Rc<LineMap>>>>,
+}
+
+#[derive(Debug)]
+struct Step {
+    commit: Commit,
+    id: String,
+    /// Each parent with what changed since; a first commit has one without a name.
+    parents: Vec<(String, Vec<RawChange>)>,
+}
+
+/// Lines of a file that are followed.
+type Stretch = (Vec<u8>, (u32, u32));
+
+impl<'a> History<'a> {
+    pub(super) fn of(
+        repository: &'a Repository,
+        base: &Revision,
+        head: &Revision,
+    ) -> Result<Self, GitError> {
+        let (from, to) = (repository.commit_of(base)?, repository.commit_of(head)?);
+        let format = "--format=%H%x00%P%x00%an%x00%ct%x00%s";
+        let range = format!("{from}..{to}");
+        let list =
+            ["log", "-z", "--topo-order", "--no-color", "--no-show-signature", format, &range];
+        let list = output(git(&repository.root, list), Vec::new())?;
+        let mut fields = list.split(|byte| *byte == 0);
+        let mut commits = Vec::new();
+        let mut asked = String::new();
+        while let Some(id) = fields.next().filter(|id| !id.is_empty()) {
+            let mut field = || lossy(fields.next().unwrap_or_default()).into_owned();
+            let (parents, author, time, title) = (field(), field(), field(), field());
+            let id = lossy(id).into_owned();
+            let mut parents: Vec<(String, Vec<RawChange>)> =
+                parents.split_whitespace().map(|parent| (parent.to_owned(), Vec::new())).collect();
+            for (parent, _) in &parents {
+                let _ = writeln!(asked, "{id} {parent}");
+            }
+            if parents.is_empty() {
+                let _ = writeln!(asked, "{id}");
+                parents.push((String::new(), Vec::new()));
+            }
+            let time = time.parse().unwrap_or(0);
+            let commit = Commit { id: Some(id.clone()), title, author, time };
+            commits.push(Step { commit, id, parents });
+        }
+        if !asked.is_empty() {
+            let options = ["diff-tree", "--stdin", "--always", "--root", "-r", "-z", "--raw"];
+            let options = [&options[..], &["--no-abbrev", "-M", "--no-ext-diff", "--no-color"]];
+            let answer = output(git(&repository.root, options.concat()), asked.into_bytes())?;
+            add_changes(&mut commits, &answer)?;
+        }
+        let uncommitted = match head {
+            Revision::WorkingTree => {
+                let committed = Revision::Commit(to.clone());
+                Some(repository.raw_changes(&committed, &Revision::WorkingTree)?)
+            }
+            Revision::Commit(_) => None,
+        };
+        let (reader, maps) = (RefCell::new(None), RefCell::new(HashMap::new()));
+        Ok(Self { repository, commits, uncommitted, head: to, reader, maps })
+    }
+
+    /// All commits of the range, children before parents.
+    pub fn commits(&self) -> impl Iterator<Item = &Commit> {
+        self.commits.iter().map(|step| &step.commit)
+    }
+
+    /// The commits that touched a function as the head of the range has it, newest first.
+    pub fn touching(&self, function: &Definition) -> Result<Vec<Commit>, GitError> {
+        let (Some(file), Some(lines)) = (&function.file, function.lines) else {
+            return Ok(Vec::new());
+        };
+        let mut found = Vec::new();
+        let mut start = vec![(file.clone().into_bytes(), lines)];
+        if let Some(changes) = &self.uncommitted {
+            let (before, touched) = self.step_back(&start, changes)?;
+            if touched {
+                let title = "not committed yet".to_owned();
+                found.push(Commit { id: None, title, author: String::new(), time: 0 });
+            }
+            start = before;
+        }
+        let mut followed: HashMap<&str, Vec<Stretch>> = HashMap::new();
+        followed.insert(&self.head, start);
+        for step in &self.commits {
+            let Some(mut stretches) = followed.remove(step.id.as_str()) else { continue };
+            stretches.sort();
+            stretches.dedup();
+            let mut touched_by_all = true;
+            for (parent, changes) in &step.parents {
+                let (before, touched) = self.step_back(&stretches, changes)?;
+                // A merge has touched only what is like none of its parents.
+                touched_by_all &= touched;
+                followed.entry(parent).or_default().extend(before);
+            }
+            if touched_by_all {
+                found.push(step.commit.clone());
+            }
+        }
+        Ok(found)
+    }
+
+    /// Where stretches were before some changes, and whether any was touched.
+    fn step_back(
+        &self,
+        stretches: &[Stretch],
+        changes: &[RawChange],
+    ) -> Result<(Vec<Stretch>, bool), GitError> {
+        let mut before = Vec::new();
+        let mut touched = false;
+        for (path, lines) in stretches {
+            let change = changes
+                .iter()
+                .find(|change| change.new.as_ref().is_some_and(|new| new.path == *path));
+            let Some(change) = change else {
+                before.push((path.clone(), *lines));
+                continue;
+            };
+            let Some(old) = change.old.as_ref().filter(|old| old.mode == Mode::File) else {
+                touched = true;
+                continue;
+            };
+            let Some(map) = self.map(change)? else {
+                before.push((old.path.clone(), *lines));
+                continue;
+            };
+            let (was, changed) = map.reversed().stretch(*lines);
+            touched |= changed;
+            if was.0 <= was.1 {
+                before.push((old.path.clone(), was));
+            }
+        }
+        Ok((before, touched))
+    }
+
+    /// The lines of a changed file; none when the contents are the same or cannot be read.
+    fn map(&self, change: &RawChange) -> Result<Option<Rc<LineMap>>, GitError> {
+        let (Some(old), Some(new)) = (&change.old, &change.new) else { return Ok(None) };
+        if old.id.is_some() && old.id == new.id {
+            return Ok(None);
+        }
+        let key = old.id.clone().zip(new.id.clone());
+        if let Some(known) = key.as_ref().and_then(|key| self.maps.borrow().get(key).cloned()) {
+            return Ok(known);
+        }
+        let (before, after) = (self.text(old)?, self.text(new)?);
+        let map = before.zip(after).map(|(before, after)| LineMap::between(&before, &after));
+        let map = map.map(Rc::new);
+        if let Some(key) = key {
+            self.maps.borrow_mut().insert(key, map.clone());
+        }
+        Ok(map)
+    }
+
+    fn text(&self, entry: &Entry) -> Result<Option<Vec<u8>>, GitError> {
+        let Some(id) = &entry.id else { return Ok(self.repository.read_file(&entry.path)) };
+        let mut reader = self.reader.borrow_mut();
+        let reader = match &mut *reader {
+            Some(reader) => reader,
+            none => none.insert(Blobs::start(&self.repository.root)?),
+        };
+        reader.get(id, MAX_FILE_BYTES as u64)
+    }
+}
+
+/// Gives each parent of each commit its changes, which come in the order in which they were asked for.
+fn add_changes(commits: &mut [Step], answer: &[u8]) -> Result<(), GitError> {
+    let mut parts = answer.split(|byte| *byte == 0).filter(|part| !part.is_empty()).peekable();
+    for step in commits {
+        for (_, changes) in &mut step.parents {
+            let head = parts.next().map(lossy).unwrap_or_default();
+            if !head.trim().starts_with(step.id.as_str()) {
+                return Err(GitError::Unexpected(head.into_owned()));
+            }
+            while let Some(head) = parts.next_if(|part| part.starts_with(b":")) {
+                changes.push(record(head, &mut parts)?);
+            }
+        }
+    }
+    Ok(())
+}
