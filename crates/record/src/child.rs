@@ -160,8 +160,10 @@ fn end_tree(leader: u32, ended: &Receiver<Instant>) {
 
 /// Ends a helper of ours, such as a profiler that watches from outside, and reaps it.
 pub fn end_helper(helper: &mut std::process::Child) {
-    let id = helper.id();
-    let _ = kill(pid(id), Signal::SIGTERM);
+    if !matches!(helper.try_wait(), Ok(None)) {
+        return;
+    }
+    let _ = kill(pid(helper.id()), Signal::SIGTERM);
     let asked = Instant::now();
     while asked.elapsed() < GRACE {
         if !matches!(helper.try_wait(), Ok(None)) {

@@ -13,15 +13,18 @@
 mod child;
 mod choose;
 mod command;
+mod elf;
 mod error;
+mod install;
 mod java;
-mod native;
 mod node;
 mod output;
+mod perf;
 mod profiler;
 mod program;
 mod python;
 mod record;
+mod uftrace;
 
 pub use choose::{Choice, choose};
 pub use error::RecordError;

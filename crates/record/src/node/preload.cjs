@@ -1,0 +1,28 @@
+// Samples this process or worker and writes what `--cpu-prof` would, for versions of Node that do not take that option
+// from the environment. Processes that were given the option do it themselves.
+'use strict';
+const folder = process.env.PERFBLAME_CPU_PROF_DIR;
+if (folder && !process.execArgv.includes('--cpu-prof')) {
+  const inspector = require('inspector');
+  const fs = require('fs');
+  const path = require('path');
+  const { threadId } = require('worker_threads');
+  const session = new inspector.Session();
+  session.connect();
+  session.post('Profiler.enable');
+  session.post('Profiler.setSamplingInterval', {
+    interval: Number(process.env.PERFBLAME_CPU_PROF_INTERVAL) || 1000,
+  });
+  session.post('Profiler.start');
+  process.once('exit', () => {
+    session.post('Profiler.stop', (error, result) => {
+      if (error) return;
+      const name = `CPU.${process.pid}.${threadId}.cpuprofile`;
+      try {
+        fs.writeFileSync(path.join(folder, name), JSON.stringify(result.profile));
+      } catch {
+        // The recording is over, and this process outlived it.
+      }
+    });
+  });
+}
