@@ -27,6 +27,8 @@ const GRACE: Duration = Duration::from_secs(5);
 /// How a child ended and what it cost, with all descendants it waited for.
 #[derive(Clone, Copy, Debug)]
 pub struct Ended {
+    /// Its number while it ran.
+    pub id: u32,
     pub status: ExitStatus,
     pub wall: Duration,
     pub cpu: Duration,
@@ -90,6 +92,7 @@ pub fn run_watched(
             source,
         })?;
         Ok(Ended {
+            id,
             status: used.status,
             wall: at - started,
             cpu: used.rusage.utime + used.rusage.stime,

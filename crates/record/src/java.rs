@@ -64,7 +64,7 @@ pub fn record(run: &Run<'_>) -> Result<Made, RecordError> {
         _ => through_environment(run, &options)?,
     };
     let extension = if run.profiler == Profiler::JavaExact { "perfblame" } else { "jfr" };
-    let mut files = files_in(&folder, extension);
+    let mut files = files_in(&folder, extension, ended.id, |name| Some((process_of(name)?, 0)));
     if folder != run.scratch {
         for file in &mut files {
             let to = run.scratch.join(file.file_name().unwrap_or_default());
@@ -114,26 +114,23 @@ fn recorder_options(version: Option<u32>, folder: &Path) -> Vec<OsString> {
 
 fn agent_options(run: &Run<'_>, folder: &Path) -> Result<Vec<OsString>, RecordError> {
     let exact = &run.settings.java_exact;
-    let cannot = |why: &str, help: &str| RecordError::NoProfile {
+    let agent = exact.agent.as_ref().filter(|agent| agent.is_file());
+    let agent = agent.ok_or_else(|| RecordError::NoProfile {
         profiler: run.profiler,
-        why: why.to_owned(),
-        help: Some(help.to_owned()),
-    };
-    let agent = exact.agent.as_ref().filter(|agent| agent.is_file()).ok_or_else(|| {
-        cannot(
-            "the agent's jar is not there",
-            "sampled profiles need none: `perfblame record java`",
-        )
+        why: "the agent's jar is not there".to_owned(),
+        help: Some(
+            "put `perfblame-agent.jar` beside the program `perfblame`, or name it with `--agent`"
+                .to_owned(),
+        ),
     })?;
-    if exact.packages.is_empty() {
-        return Err(cannot("no package was chosen", "name the packages whose calls to count"));
-    }
     let mut option = OsString::from("-javaagent:");
     option.push(std::path::absolute(agent).unwrap_or_else(|_| agent.clone()));
-    option.push("=output=");
-    option.push(folder.join("calls.perfblame"));
-    option.push(",packages=");
-    option.push(exact.packages.join(":"));
+    option.push("=out=");
+    option.push(folder.join("calls-%p.perfblame"));
+    if !exact.packages.is_empty() {
+        option.push(",packages=");
+        option.push(exact.packages.join(":"));
+    }
     Ok(vec![option])
 }
 
@@ -202,6 +199,12 @@ fn through_environment(run: &Run<'_>, options: &[OsString]) -> Result<Ended, Rec
             ended
         }
     }
+}
+
+/// Out of `hotspot-pid-123-id-1-….jfr` and `calls-123.perfblame`.
+fn process_of(name: &str) -> Option<u32> {
+    let rest = name.strip_prefix("hotspot-pid-").or_else(|| name.strip_prefix("calls-"))?;
+    rest.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
 }
 
 /// The version of the JVM that would run: of the launcher itself, or the one a wrapper is likely to find.

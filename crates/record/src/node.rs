@@ -59,10 +59,17 @@ pub fn record(run: &Run<'_>) -> Result<Made, RecordError> {
     }
     program.environment.push(("NODE_OPTIONS".into(), options.into()));
     let ended = child::run(&mut with_words(&program, &words)?, run.limits)?;
-    let mut made = Made::of(ended, files_in(&profiles, "cpuprofile"));
+    let files = files_in(&profiles, "cpuprofile", ended.id, owner);
+    let mut made = Made::of(ended, files);
     made.complaint =
         "no Node process wrote a profile: none ran, or it was ended by a signal".to_owned();
     Ok(made)
+}
+
+/// Process and thread out of `CPU.20261115.165330.29438.0.001.cpuprofile`.
+fn owner(name: &str) -> Option<(u32, u32)> {
+    let mut parts = name.split('.').skip(3);
+    Some((parts.next()?.parse().ok()?, parts.next()?.parse().ok()?))
 }
 
 /// The launcher with options, in place of the launcher or of a script that names it in its first line.

@@ -15,6 +15,7 @@ use std::io::{Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use crate::command::{Kind, find, locate, with_words};
 use crate::record::{Made, Run};
@@ -47,7 +48,7 @@ pub fn record(run: &Run<'_>) -> Result<Made, RecordError> {
         (compresses(&perf)).then(|| "-z=1".into()),
         controlled.then(|| joined("--control=fifo:", &control)),
     ];
-    let options = probe(&perf, run, options, &optional)?;
+    let (options, own) = probe(&perf, run, options, &optional)?;
     let file = run.scratch.join("perf.data");
     let words = [
         vec![perf.into_os_string()],
@@ -59,10 +60,11 @@ pub fn record(run: &Run<'_>) -> Result<Made, RecordError> {
     .concat();
     let mut limit = Limit { most: run.settings.size_limit.unwrap_or(SIZE_LIMIT), met: false };
     let mut command = with_words(run.program, &words)?;
-    let ended = child::run_watched(&mut command, run.limits, |_| {
+    let mut ended = child::run_watched(&mut command, run.limits, |_| {
         limit.watch(&file, &control);
         Ok(())
     })?;
+    ended.cpu = ended.cpu.saturating_sub(own);
     if limit.met {
         notes.push(format!(
             "recording stopped at {} MB while the program went on; sample less often to see all of it",
@@ -144,16 +146,23 @@ fn compresses(perf: &Path) -> bool {
 }
 
 /// Tries the options on a program that does nothing, and without the optional ones when perf is too old for them.
+/// Hands back those that work, and the CPU time that takes.
 fn probe(
     perf: &Path,
     run: &Run<'_>,
     options: Vec<OsString>,
     optional: &[Option<OsString>],
-) -> Result<Vec<OsString>, RecordError> {
+) -> Result<(Vec<OsString>, Duration), RecordError> {
     let with: Vec<OsString> =
         options.iter().cloned().chain(optional.iter().flatten().cloned()).collect();
-    let Err(first) = try_out(perf, run, &with) else { return Ok(with) };
-    let Err(complaint) = try_out(perf, run, &options) else { return Ok(options) };
+    let first = match try_out(perf, run, &with) {
+        Ok(own) => return Ok((with, own)),
+        Err(complaint) => complaint,
+    };
+    let complaint = match try_out(perf, run, &options) {
+        Ok(own) => return Ok((options, own)),
+        Err(complaint) => complaint,
+    };
     let complaint = if complaint.trim().is_empty() { first } else { complaint };
     let refused = ["permission", "Permission", "permitted", "paranoid", "EPERM", "EACCES"];
     if !refused.iter().any(|word| complaint.contains(word)) {
@@ -168,17 +177,18 @@ fn probe(
     Err(RecordError::NotPermitted { profiler: run.profiler, why: complaint, help: help.to_owned() })
 }
 
-fn try_out(perf: &Path, run: &Run<'_>, options: &[OsString]) -> Result<(), String> {
-    let file = run.scratch.join("probe.data");
+fn try_out(perf: &Path, run: &Run<'_>, options: &[OsString]) -> Result<Duration, String> {
+    let (file, log) = (run.scratch.join("probe.data"), run.scratch.join("probe.log"));
     let mut command = Command::new(perf);
     command.args(options).args(&run.settings.extra).arg("-o").arg(&file).args(["--", "true"]);
-    command.stdin(Stdio::null());
-    let output = command.output().map_err(|error| error.to_string())?;
+    command.stdin(Stdio::null()).stdout(Stdio::null());
+    command.stderr(File::create(&log).map_err(|error| error.to_string())?);
+    let ended = child::run(&mut command, run.limits).map_err(|error| error.to_string())?;
     let _ = fs::remove_file(&file);
-    if output.status.success() {
-        return Ok(());
+    if ended.status.success() {
+        return Ok(ended.cpu);
     }
-    let said = String::from_utf8_lossy(&output.stderr);
+    let said = fs::read_to_string(&log).unwrap_or_default();
     // It explains at length; the beginning says what is wrong.
     let lines = said.lines().map(str::trim_end).filter(|line| !line.is_empty());
     Err(lines.take(6).collect::<Vec<_>>().join("\n"))

@@ -122,6 +122,6 @@ pub enum Event {
 pub struct JavaExact {
     /// The agent's jar.
     pub agent: Option<PathBuf>,
-    /// Packages to count the calls of, such as `com.shop`.
+    /// Packages to count the calls of, such as `com.shop`; all but the JDK's unless given.
     pub packages: Vec<String>,
 }

@@ -14,7 +14,7 @@ use crate::{command, java, node, perf, python, uftrace};
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Recorded {
-    /// Complete profiles, that of the busiest process first. None without a profiler, and none when the program failed
+    /// Complete profiles, that of the program's own process first, then by size. None without a profiler, and none when the program failed
     /// before there was anything to profile.
     ///
     /// The first is `FOLDER/NAME.EXTENSION`; those of further processes and workers are in `FOLDER/NAME.others`, so
@@ -24,7 +24,8 @@ pub struct Recorded {
     pub status: ExitStatus,
     /// From the program's start to its end; with perf and uftrace, their own start and end are in it.
     pub wall: Duration,
-    /// CPU time of the program and its descendants; with perf and uftrace, theirs is in it.
+    /// CPU time of the program and its descendants. With uftrace, its own is in it; what perf itself takes is taken off
+    /// as far as it takes as much for a program that does nothing.
     pub cpu: Duration,
     /// Memory of its largest process, in bytes.
     pub peak_memory: u64,
@@ -112,7 +113,7 @@ pub fn run_plain(program: &Program, cancel: &AtomicBool) -> Result<Recorded, Rec
 
 impl Recorded {
     fn of(ended: Ended) -> Self {
-        let Ended { status, wall, cpu, peak_memory } = ended;
+        let Ended { status, wall, cpu, peak_memory, .. } = ended;
         let (profiles, notes) = (Vec::new(), Vec::new());
         Self { profiles, status, wall, cpu, peak_memory, frequency: None, notes }
     }
@@ -147,15 +148,29 @@ impl Made {
     }
 }
 
-/// Files in a folder whose names end so, largest first: the busiest process has the most to tell.
-pub fn files_in(folder: &Path, extension: &str) -> Vec<PathBuf> {
+/// Files in a folder whose names end so: first those of the program's own process, so that every run puts the same one
+/// first, then the largest, as the busiest process has the most to tell. `owner` finds the process and the thread in a
+/// name.
+pub fn files_in(
+    folder: &Path,
+    extension: &str,
+    root: u32,
+    owner: impl Fn(&str) -> Option<(u32, u32)>,
+) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
     let ours = entries.filter(|path| path.extension().is_some_and(|end| end == extension));
     let mut files: Vec<_> = ours
         .filter_map(|path| Some((path.metadata().ok()?.len(), path)))
         .filter(|(size, _)| *size > 0)
         .collect();
-    files.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
+    let rank = |path: &Path| {
+        let owner = path.file_name().and_then(|name| owner(name.to_str()?));
+        // Main threads before workers.
+        (owner.is_none_or(|(process, _)| process != root), owner.map(|(_, thread)| thread > 0))
+    };
+    files.sort_by(|a, b| {
+        rank(&a.1).cmp(&rank(&b.1)).then_with(|| b.0.cmp(&a.0)).then_with(|| a.1.cmp(&b.1))
+    });
     files.into_iter().map(|(_, path)| path).collect()
 }
 

@@ -17,7 +17,8 @@ if (folder && !process.execArgv.includes('--cpu-prof')) {
   process.once('exit', () => {
     session.post('Profiler.stop', (error, result) => {
       if (error) return;
-      const name = `CPU.${process.pid}.${threadId}.cpuprofile`;
+      // As Node names them; processes have one file a thread, so that the times need not tell them apart.
+      const name = `CPU.0.0.${process.pid}.${threadId}.001.cpuprofile`;
       try {
         fs.writeFileSync(path.join(folder, name), JSON.stringify(result.profile));
       } catch {
