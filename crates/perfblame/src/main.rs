@@ -7,6 +7,7 @@ mod diff;
 mod failure;
 mod output;
 mod progress;
+mod record;
 mod show;
 mod terminal;
 
@@ -26,6 +27,7 @@ fn main() -> ExitCode {
     let result = match &args.command {
         args::Command::Show(args) => show::run(args, &terminal).map(|()| ExitCode::SUCCESS),
         args::Command::Diff(args) => diff::run(args, &terminal),
+        args::Command::Record(args) => record::run(args, &terminal),
         args::Command::Convert(args) => convert::run(args, &terminal).map(|()| ExitCode::SUCCESS),
         args::Command::Completions(args) => completions::run(args).map(|()| ExitCode::SUCCESS),
     };

@@ -8,6 +8,7 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::Context;
 
@@ -15,19 +16,35 @@ use anyhow::Context;
 static UNFINISHED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
 /// The status shells expect of a process that was interrupted: 128 and the number of the signal.
-const INTERRUPTED: i32 = 130;
+pub const INTERRUPTED: u8 = 130;
+
+/// Set by a signal while a command ends by itself.
+static CANCELLED: AtomicBool = AtomicBool::new(false);
+
+/// True while a command ends by itself, having processes of others to end first.
+static CANCELLABLE: AtomicBool = AtomicBool::new(false);
+
+/// From now on a signal sets what this returns instead of ending the process.
+pub fn cancel_on_signals() -> &'static AtomicBool {
+    CANCELLABLE.store(true, Ordering::SeqCst);
+    &CANCELLED
+}
 
 /// Removes unfinished files when the user or the system ends us.
 pub fn clean_up_on_signals() {
     // Without a handler we would still work; nothing is lost but the cleaning up.
     let _ = ctrlc::set_handler(|| {
+        if CANCELLABLE.load(Ordering::SeqCst) {
+            CANCELLED.store(true, Ordering::SeqCst);
+            return;
+        }
         // Held until the process is gone, so that no other file is begun or finished meanwhile.
         let unfinished = UNFINISHED.lock();
         for path in unfinished.iter().flat_map(|paths| paths.iter()) {
             let _ = std::fs::remove_file(path);
         }
         #[expect(clippy::exit, reason = "this is what ending on a signal means")]
-        std::process::exit(INTERRUPTED);
+        std::process::exit(INTERRUPTED.into());
     });
 }
 

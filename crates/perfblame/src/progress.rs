@@ -20,6 +20,29 @@ pub struct Progress {
 }
 
 impl Progress {
+    /// Says what we wait for, and for how long already.
+    pub fn waiting(text: &str) -> Self {
+        let (done, wait) = channel::<()>();
+        let text = text.to_owned();
+        let thread = std::thread::spawn(move || {
+            if wait.recv_timeout(PATIENCE) != Err(RecvTimeoutError::Timeout) {
+                return;
+            }
+            let bar = ProgressBar::new_spinner();
+            if let Ok(style) = ProgressStyle::with_template("{spinner} {msg}, {elapsed}") {
+                bar.set_style(style);
+            }
+            bar.set_elapsed(PATIENCE);
+            bar.set_message(text);
+            bar.tick();
+            while wait.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout) {
+                bar.tick();
+            }
+            bar.finish_and_clear();
+        });
+        Self { done: Some(done), thread: Some(thread) }
+    }
+
     /// Watches bytes being read, of `total` when that is known.
     pub fn reading(total: Option<u64>, tally: &Tally, visible: bool) -> Self {
         if !visible {

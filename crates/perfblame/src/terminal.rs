@@ -57,6 +57,13 @@ impl Terminal {
         }
     }
 
+    /// What came of it, for commands whose standard output is not theirs.
+    pub fn say(&self, text: &str) {
+        if !self.quiet {
+            complain(text);
+        }
+    }
+
     /// How long it took to get here, for those who want to know.
     pub fn log(&self, text: &str) {
         if self.verbose {

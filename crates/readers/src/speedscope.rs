@@ -153,13 +153,14 @@ impl<'a> Parts<'a> {
 fn read_frames(
     cursor: &mut Cursor,
     builder: &mut ProfileBuilder,
-    frames: &mut Vec<FrameId>,
+    frames: &mut Vec<Option<FrameId>>,
 ) -> Result<(), Fault> {
+    let by_py_spy = builder.info.producer.as_deref().is_some_and(|name| name.starts_with("py-spy"));
     cursor.begin_array()?;
     while cursor.next_element()? {
         if cursor.peek()? != Kind::Object {
             cursor.skip_value()?;
-            frames.push(builder.named_frame("", Layer::Application));
+            frames.push(Some(builder.named_frame("", Layer::Application)));
             continue;
         }
         cursor.begin_object()?;
@@ -176,19 +177,35 @@ fn read_frames(
         }
         let name = name.unwrap_or_default();
         let file = file.filter(|file| !file.is_empty());
+        if by_py_spy && file.is_none() && is_py_spy_marker(&name) {
+            frames.push(None);
+            continue;
+        }
         let function = Function {
             component: file.as_deref().map(|file| builder.string(file)),
             layer: layer_of(&name, file.as_deref()),
             ..Function::named(builder.string(&native::demangle(&name)))
         };
         let function = builder.function(function);
-        frames.push(builder.frame(Frame {
+        frames.push(Some(builder.frame(Frame {
             line: line.and_then(position),
             column: column.and_then(position),
             ..Frame::of(function)
-        }));
+        })));
     }
     Ok(())
+}
+
+/// What py-spy puts above the outermost frame with `--subprocesses` and `--threads`: `process 12:"python x.py"` for each
+/// process on the way, `thread (34): name`. Their numbers differ from run to run, and the profile's name has them too.
+fn is_py_spy_marker(name: &str) -> bool {
+    let numbered = |rest: &str, end: &str| {
+        let digits =
+            rest.trim_start_matches("0x").trim_start_matches(|c: char| c.is_ascii_hexdigit());
+        digits.len() < rest.len() && digits.starts_with(end)
+    };
+    name.strip_prefix("process ").is_some_and(|rest| numbered(rest, ":\""))
+        || name.strip_prefix("thread (").is_some_and(|rest| numbered(rest, ")"))
 }
 
 /// Whose code a frame is: pseudo-frames of V8, Hermes and .NET by their names, binaries by theirs.
@@ -300,7 +317,8 @@ struct Stack {
 }
 
 struct Reader {
-    frames: Vec<FrameId>,
+    /// None for what stands among frames and is none.
+    frames: Vec<Option<FrameId>>,
     metrics: Metrics,
     builder: ProfileBuilder,
     stack: Vec<FrameId>,
@@ -396,6 +414,7 @@ impl Reader {
     fn stack_of(&mut self, raw: &[u8]) -> Result<Stack, Fault> {
         self.stack.clear();
         let mut whole = true;
+        let mut marked = false;
         let mut cursor = Cursor::new(raw);
         if cursor.peek()? != Kind::Array {
             return Ok(Stack { at: None, whole: false });
@@ -405,9 +424,14 @@ impl Reader {
             let row = cursor.lenient_number()?.and_then(Number::as_u64);
             let row = row.and_then(|row| usize::try_from(row).ok());
             match row.and_then(|row| self.frames.get(row)) {
-                Some(frame) => self.stack.push(*frame),
+                Some(Some(frame)) => self.stack.push(*frame),
+                Some(None) => marked = true,
                 None => whole = false,
             }
+        }
+        if marked && self.stack.is_empty() {
+            // A process that runs no Python yet, or no more.
+            self.stack.push(self.builder.named_frame("(no Python)", Layer::Runtime));
         }
         Ok(Stack { at: self.builder.stack(&self.stack), whole })
     }
@@ -443,14 +467,14 @@ impl Reader {
         let mut open = OpenFrames::since(start);
         let Self { frames, builder, .. } = self;
         let walked = events(cursor, |event| {
-            let frame = event.frame.and_then(|row| frames.get(usize::try_from(row).ok()?));
+            let frame = event.frame.and_then(|row| *frames.get(usize::try_from(row).ok()?)?);
             let at = event.at.and_then(|at| at.scaled(scale));
             let (Some(opens), Some(frame), Some(at)) = (event.opens, frame, at) else {
                 return builder.warn("damaged-events", || {
                     "events without a type, a known frame or a time were left out".to_owned()
                 });
             };
-            open.event(builder, thread, opens, *frame, at);
+            open.event(builder, thread, opens, frame, at);
         });
         let end = profile.end.and_then(|end| end.scaled(scale)).unwrap_or(open.last);
         open.close(builder, thread, end);

@@ -1,4 +1,33 @@
 //! Makes profiles: finds the profiler that fits, runs the program under it, keeps what the program said and did.
 //!
-//! All code that is about one platform is here.
+//! All code that is about one platform or one profiler's habits is here. A caller says what to run ([`Program`]), asks
+//! [`choose`] which profiler fits or names one, and calls [`record_run`] once per run; [`run_plain`] is the same run
+//! without a profiler. What comes back ([`Recorded`]) names complete files only: a profile has its final name from the
+//! moment it is whole, and a run that was cancelled, timed out or failed to make one leaves nothing behind, neither
+//! files nor processes.
+//!
+//! Profilers are rows of one table ([`Profiler`]); a new one is a module with a function that runs a program and
+//! returns files.
 #![warn(missing_docs)]
+
+mod child;
+mod choose;
+mod command;
+mod elf;
+mod error;
+mod install;
+mod java;
+mod node;
+mod output;
+mod perf;
+mod profiler;
+mod program;
+mod python;
+mod record;
+mod uftrace;
+
+pub use choose::{Choice, choose};
+pub use error::RecordError;
+pub use profiler::{CallGraph, Event, JavaExact, Profiler, Settings};
+pub use program::{Input, Output, Program};
+pub use record::{Recorded, frequency_for, record_run, run_plain};

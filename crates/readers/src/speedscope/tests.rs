@@ -58,6 +58,27 @@ fn names_of_threads() {
 }
 
 #[test]
+fn py_spys_processes_and_threads_are_no_frames() {
+    check(
+        r#"{"exporter":"py-spy@0.4.3","profiles":[
+            {"type":"sampled","name":"Process 12 Thread 34 \"MainThread\"","unit":"seconds",
+              "samples":[[0,1,2,3],[0,1]],"weights":[0.5,0.25]}],
+            "shared":{"frames":[{"name":"process 12:\"python a.py; b\"","file":"","line":0},
+              {"name":"thread (0x7F): MainThread","file":"","line":0},
+              {"name":"process","file":"a.py","line":3},{"name":"thread (x)"}]}}"#,
+        &expect![[r#"
+            2 samples
+            wall 750000000 ns
+            samples 2 count
+            thread MainThread
+            (no Python) 250000000 250000000
+            process 500000000 0
+              thread (x) 500000000 500000000
+        "#]],
+    );
+}
+
+#[test]
 fn events_become_calls() {
     let events = r#"[{"type":"O","frame":0,"at":0},{"type":"O","frame":1,"at":1},{"type":"C","frame":1,"at":4},
         {"type":"O","frame":1,"at":5},{"type":"C","frame":1,"at":6},{"type":"C","frame":0,"at":10}]"#;

@@ -1,0 +1,307 @@
+//! A child process from start to end: in a group of its own, with what it cost, and gone for good when it must go.
+//!
+//! Profilers and build tools start further processes, so ending one process is not enough: the child leads a process
+//! group, and the group and whatever descends from the child is asked to end, then made to. A thread blocks until the
+//! child ends without reaping it, so that its number cannot be given to another process while we may still send it
+//! signals; the call that reaps it tells what it cost.
+
+use std::collections::BTreeMap;
+use std::process::{Command, ExitStatus};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::{Signal, kill, killpg};
+use nix::sys::wait::{Id, WaitPidFlag, waitid};
+use nix::unistd::Pid;
+use wait4::Wait4;
+
+use crate::RecordError;
+
+/// How often we look up from waiting.
+const TICK: Duration = Duration::from_millis(20);
+
+/// How long processes may take to end when asked: a JVM writes its recording then, perf its buffers.
+const GRACE: Duration = Duration::from_secs(5);
+
+/// How a child ended and what it cost, with all descendants it waited for.
+#[derive(Clone, Copy, Debug)]
+pub struct Ended {
+    /// Its number while it ran.
+    pub id: u32,
+    pub status: ExitStatus,
+    pub wall: Duration,
+    pub cpu: Duration,
+    /// Bytes of the largest process.
+    pub peak_memory: u64,
+}
+
+/// What ends a child before its time.
+#[derive(Clone, Copy)]
+pub struct Limits<'a> {
+    pub timeout: Option<Duration>,
+    pub cancel: &'a AtomicBool,
+}
+
+impl Limits<'_> {
+    /// True once somebody asked to stop.
+    pub fn cancelled(&self) -> bool {
+        self.cancel.load(Ordering::Relaxed)
+    }
+}
+
+/// Runs a command to its end.
+pub fn run(command: &mut Command, limits: Limits<'_>) -> Result<Ended, RecordError> {
+    run_watched(command, limits, |_| Ok(()))
+}
+
+/// Runs a command to its end and calls `watch` with its number every now and then; an error from there ends it.
+pub fn run_watched(
+    command: &mut Command,
+    limits: Limits<'_>,
+    mut watch: impl FnMut(u32) -> Result<(), RecordError>,
+) -> Result<Ended, RecordError> {
+    if limits.cancelled() {
+        return Err(RecordError::Cancelled);
+    }
+    use std::os::unix::process::CommandExt;
+    command.process_group(0);
+    let started = Instant::now();
+    let mut child = command.spawn().map_err(|source| RecordError::Start {
+        program: command.get_program().to_string_lossy().into_owned(),
+        source,
+    })?;
+    let id = child.id();
+    let (report, ended) = channel();
+    std::thread::scope(|scope| {
+        scope.spawn(move || {
+            wait_without_reaping(id);
+            let _ = report.send(Instant::now());
+        });
+        let outcome = watch_until_ended(id, started, limits, &ended, &mut watch);
+        let at = match outcome {
+            Ok(at) => at,
+            Err(error) => {
+                end_tree(id, &ended);
+                let _ = child.wait();
+                return Err(error);
+            }
+        };
+        let used = child.wait4().map_err(|source| RecordError::Start {
+            program: command.get_program().to_string_lossy().into_owned(),
+            source,
+        })?;
+        Ok(Ended {
+            id,
+            status: used.status,
+            wall: at - started,
+            cpu: used.rusage.utime + used.rusage.stime,
+            peak_memory: used.rusage.maxrss,
+        })
+    })
+}
+
+fn watch_until_ended(
+    id: u32,
+    started: Instant,
+    limits: Limits<'_>,
+    ended: &Receiver<Instant>,
+    watch: &mut dyn FnMut(u32) -> Result<(), RecordError>,
+) -> Result<Instant, RecordError> {
+    loop {
+        match ended.recv_timeout(TICK) {
+            Ok(at) => return Ok(at),
+            Err(RecvTimeoutError::Disconnected) => return Ok(Instant::now()),
+            Err(RecvTimeoutError::Timeout) => {}
+        }
+        if limits.cancelled() {
+            return Err(RecordError::Cancelled);
+        }
+        if let Some(timeout) = limits.timeout
+            && started.elapsed() >= timeout
+        {
+            return Err(RecordError::TimedOut { after: timeout });
+        }
+        watch(id)?;
+    }
+}
+
+/// Blocks until a child has ended and leaves it to be reaped.
+fn wait_without_reaping(id: u32) {
+    let flags = WaitPidFlag::WEXITED | WaitPidFlag::WNOWAIT;
+    while waitid(Id::Pid(pid(id)), flags) == Err(nix::errno::Errno::EINTR) {}
+}
+
+/// Ends a child that is not reaped yet, its group and its descendants; returns when they are gone.
+fn end_tree(leader: u32, ended: &Receiver<Instant>) {
+    let mut family = Family::of(leader);
+    let _ = killpg(pid(leader), Signal::SIGTERM);
+    family.signal(Signal::SIGTERM);
+    // A stopped process does not see that it should end.
+    let _ = killpg(pid(leader), Signal::SIGCONT);
+    let asked = Instant::now();
+    while asked.elapsed() < GRACE {
+        family.update();
+        if family.is_gone() {
+            return;
+        }
+        let _ = ended.recv_timeout(TICK);
+        // Once it has reported, waiting for the report returns at once.
+        std::thread::sleep(TICK);
+    }
+    // Each round also finds what was started meanwhile.
+    for _ in 0..100 {
+        family.update();
+        if family.is_gone() {
+            return;
+        }
+        let _ = killpg(pid(leader), Signal::SIGKILL);
+        family.signal(Signal::SIGKILL);
+        std::thread::sleep(TICK);
+    }
+}
+
+/// Ends a helper of ours, such as a profiler that watches from outside, and reaps it.
+pub fn end_helper(helper: &mut std::process::Child) {
+    if !matches!(helper.try_wait(), Ok(None)) {
+        return;
+    }
+    let _ = kill(pid(helper.id()), Signal::SIGTERM);
+    let asked = Instant::now();
+    while asked.elapsed() < GRACE {
+        if !matches!(helper.try_wait(), Ok(None)) {
+            return;
+        }
+        std::thread::sleep(TICK);
+    }
+    let _ = helper.kill();
+    let _ = helper.wait();
+}
+
+/// A process and all that belongs to it: its group and its descendants, also those that left the group.
+struct Family {
+    leader: u32,
+    /// By number, with the time each started: numbers are given again.
+    members: BTreeMap<u32, u64>,
+}
+
+impl Family {
+    fn of(leader: u32) -> Self {
+        let mut family = Self { leader, members: BTreeMap::new() };
+        family.update();
+        family
+    }
+
+    /// Takes in new members and forgets those that have ended.
+    fn update(&mut self) {
+        let processes = processes();
+        self.members.retain(|id, started| {
+            processes.get(id).is_some_and(|process| process.started == *started)
+        });
+        loop {
+            let known = self.members.len();
+            for (id, process) in &processes {
+                if *id == self.leader
+                    || process.group == self.leader
+                    || process.parent == self.leader
+                    || self.members.contains_key(&process.parent)
+                {
+                    self.members.insert(*id, process.started);
+                }
+            }
+            if self.members.len() == known {
+                return;
+            }
+        }
+    }
+
+    fn is_gone(&self) -> bool {
+        self.members.is_empty()
+    }
+
+    fn signal(&self, signal: Signal) {
+        for id in self.members.keys() {
+            let _ = kill(pid(*id), signal);
+        }
+    }
+}
+
+struct Process {
+    parent: u32,
+    group: u32,
+    started: u64,
+}
+
+/// All processes that run; those that only wait to be reaped do not.
+fn processes() -> BTreeMap<u32, Process> {
+    let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    let ids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    ids.filter_map(|id: u32| Some((id, process(id)?))).collect()
+}
+
+fn process(id: u32) -> Option<Process> {
+    let stat = std::fs::read(format!("/proc/{id}/stat")).ok()?;
+    // The name is in parentheses and may hold anything, parentheses too.
+    let after_name = stat.get(memchr::memrchr(b')', &stat)? + 1..)?;
+    let fields: Vec<&str> = str::from_utf8(after_name).ok()?.split_ascii_whitespace().collect();
+    if matches!(*fields.first()?, "Z" | "X") {
+        return None;
+    }
+    Some(Process {
+        parent: fields.get(1)?.parse().ok()?,
+        group: fields.get(2)?.parse().ok()?,
+        started: fields.get(19)?.parse().ok()?,
+    })
+}
+
+fn pid(id: u32) -> Pid {
+    Pid::from_raw(id as i32)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn limits(cancel: &AtomicBool) -> Limits<'_> {
+        Limits { timeout: None, cancel }
+    }
+
+    fn shell(script: &str) -> Command {
+        let mut command = Command::new("sh");
+        command.args(["-c", script]);
+        command
+    }
+
+    #[test]
+    fn status_and_cost_are_the_childs() {
+        let cancel = AtomicBool::new(false);
+        let ended = run(&mut shell("exit 7"), limits(&cancel)).unwrap();
+        assert_eq!(ended.status.code(), Some(7));
+        assert!(ended.peak_memory > 0);
+        let ended = run(&mut shell("kill -9 $$"), limits(&cancel)).unwrap();
+        use std::os::unix::process::ExitStatusExt;
+        assert_eq!(ended.status.signal(), Some(9));
+    }
+
+    #[test]
+    fn a_timeout_ends_descendants_that_left_the_group_and_ignore_requests() {
+        let marker = format!("86{}", std::process::id());
+        let script = format!("trap '' TERM; setsid sleep {marker} & sleep {marker} & wait; wait");
+        let cancel = AtomicBool::new(false);
+        let limits = Limits { timeout: Some(Duration::from_millis(500)), cancel: &cancel };
+        let error = run(&mut shell(&script), limits).unwrap_err();
+        assert!(matches!(error, RecordError::TimedOut { .. }), "{error}");
+        for id in processes().keys() {
+            let line = std::fs::read(format!("/proc/{id}/cmdline")).unwrap_or_default();
+            let line = String::from_utf8_lossy(&line).into_owned();
+            assert!(!line.contains(&marker), "{id} is left: {line}");
+        }
+    }
+
+    #[test]
+    fn what_is_cancelled_before_it_starts_does_not_start() {
+        let cancel = AtomicBool::new(true);
+        let error = run(&mut shell("exit 0"), limits(&cancel)).unwrap_err();
+        assert!(matches!(error, RecordError::Cancelled));
+    }
+}

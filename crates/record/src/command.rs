@@ -1,0 +1,232 @@
+//! From a [`Program`] to a command that can be started, and what kind of program it is.
+//!
+//! The kind is found by looking at what would run: the name of the launcher, the first line of a script, the first
+//! bytes of a file, and for shell scripts (`gradlew`, `mvnw`, start scripts of distributions) the interpreter that they
+//! end in.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io::Read;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use crate::{Input, Output, Program, RecordError};
+
+/// What would run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// The `java` launcher itself.
+    JavaLauncher,
+    /// A jar that is not executable: `java -jar` starts it.
+    Jar,
+    /// A script or build tool that ends in Java.
+    JavaWrapper,
+    /// A Python interpreter, or a script that names one.
+    Python,
+    /// The `node` launcher itself.
+    NodeLauncher,
+    /// A script whose first line names Node.
+    NodeScript,
+    /// A script or package manager that ends in Node.
+    NodeWrapper,
+    /// A native program.
+    Elf,
+    /// A shell script that ends in something else, or something else entirely.
+    Other(String),
+}
+
+/// A program that was found, with what it is and how that is known.
+#[derive(Clone, Debug)]
+pub struct Found {
+    pub path: PathBuf,
+    pub kind: Kind,
+    pub because: String,
+}
+
+/// Enough of a script to find what it ends in; real ones have some hundred lines.
+const SCRIPT_HEAD: u64 = 64 << 10;
+
+/// Finds what a program's command would run.
+pub fn find(program: &Program) -> Result<Found, RecordError> {
+    let name = program.command.first().ok_or(RecordError::NoCommand)?;
+    let path = locate(name, program).ok_or_else(|| RecordError::Start {
+        program: name.to_string_lossy().into_owned(),
+        source: std::io::Error::from(std::io::ErrorKind::NotFound),
+    })?;
+    let (kind, because) = kind_of(&path, program);
+    Ok(Found { path, kind, because })
+}
+
+/// The file a name stands for: a path as seen from the program's folder, or the first of that name on its search path.
+pub fn locate(name: &OsStr, program: &Program) -> Option<PathBuf> {
+    if name.as_encoded_bytes().contains(&b'/') {
+        let path = program.directory.join(name);
+        return path.is_file().then(|| absolute(path));
+    }
+    let set = program.environment.iter().rev().find(|(key, _)| key == "PATH");
+    let search = set.map(|(_, value)| value.clone()).or_else(|| std::env::var_os("PATH"))?;
+    let candidates = std::env::split_paths(&search).map(|folder| folder.join(name));
+    let found =
+        candidates.map(|path| program.directory.join(path)).find(|path| is_executable(path));
+    // A jar in the folder is named without `./`, as it is for `java -jar`.
+    let here = || Some(program.directory.join(name)).filter(|path| is_jar(path));
+    found.or_else(here).map(absolute)
+}
+
+fn absolute(path: PathBuf) -> PathBuf {
+    std::path::absolute(&path).unwrap_or(path)
+}
+
+fn is_executable(path: &Path) -> bool {
+    path.metadata().is_ok_and(|data| data.is_file() && data.permissions().mode() & 0o111 != 0)
+}
+
+fn is_jar(path: &Path) -> bool {
+    path.is_file() && path.extension().is_some_and(|end| end.eq_ignore_ascii_case("jar"))
+}
+
+fn kind_of(path: &Path, program: &Program) -> (Kind, String) {
+    let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let shown = path.display();
+    if let Some(kind) = launcher(&name) {
+        return (kind, format!("{shown} is a launcher of it"));
+    }
+    if matches!(&*name, "gradle" | "gradlew" | "mvn" | "mvnw" | "mvnd" | "sbt" | "ant") {
+        return (Kind::JavaWrapper, format!("{name} is a build tool that runs in a JVM"));
+    }
+    let head = head(path);
+    if is_jar(path) && !is_executable(path) {
+        return (Kind::Jar, format!("{shown} is a jar"));
+    }
+    if head.starts_with(b"\x7fELF") {
+        return (Kind::Elf, format!("{shown} is a native program"));
+    }
+    let Some(first_line) =
+        head.strip_prefix(b"#!").and_then(|rest| rest.split(|b| *b == b'\n').next())
+    else {
+        let kind = Kind::Other("neither a script nor a native program".to_owned());
+        return (kind, format!("{shown} begins with nothing known"));
+    };
+    let first_line = String::from_utf8_lossy(first_line).trim().to_owned();
+    let because = format!("{shown} begins with `#!{first_line}`");
+    match interpreter(&first_line).as_deref().map(|name| (launcher(name), name)) {
+        Some((Some(Kind::NodeLauncher), _)) => match &*name {
+            "npm" | "npx" | "yarn" | "pnpm" => {
+                (Kind::NodeWrapper, format!("{name} starts further Node processes"))
+            }
+            _ => (Kind::NodeScript, because),
+        },
+        Some((Some(Kind::JavaLauncher), _)) => (Kind::JavaWrapper, because),
+        Some((Some(kind), _)) => (kind, because),
+        Some((None, "sh" | "bash" | "dash" | "zsh" | "ksh" | "ash")) => {
+            let text = String::from_utf8_lossy(&head);
+            match ends_in(&text, program) {
+                Some((kind, line)) => (kind, format!("{shown} is a shell script with `{line}`")),
+                None => {
+                    (Kind::Other("a shell script".to_owned()), format!("{shown} is a shell script"))
+                }
+            }
+        }
+        _ => (Kind::Other(format!("a script of `{first_line}`")), because),
+    }
+}
+
+/// What a launcher's name tells, whatever version stands behind it.
+fn launcher(name: &str) -> Option<Kind> {
+    let bare = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
+    match bare {
+        "java" => Some(Kind::JavaLauncher),
+        "node" | "nodejs" => Some(Kind::NodeLauncher),
+        "python" | "pypy" => Some(Kind::Python),
+        _ => None,
+    }
+}
+
+/// The interpreter that a first line names, `env` seen through.
+fn interpreter(line: &str) -> Option<String> {
+    let mut words = line.split_ascii_whitespace();
+    let base = |word: &str| word.rsplit('/').next().unwrap_or(word).to_owned();
+    let first = base(words.next()?);
+    if first != "env" {
+        return Some(first);
+    }
+    words.find(|word| !word.starts_with('-') && !word.contains('=')).map(base)
+}
+
+/// The language of the last line of a shell script that starts an interpreter, with that line.
+fn ends_in(script: &str, _program: &Program) -> Option<(Kind, String)> {
+    let lines = script.lines().map(str::trim).filter(|line| !line.starts_with('#'));
+    let mut found = None;
+    for line in lines {
+        let words = line.split(|c: char| c.is_ascii_whitespace() || ";&|()=".contains(c));
+        for word in words {
+            let word = word.trim_matches(['"', '\'']);
+            let base = word.rsplit('/').next().unwrap_or(word);
+            let kind = match base {
+                "java" | "$JAVACMD" | "${JAVACMD}" | "$JAVA" | "${JAVA}" | "$_RUNJAVA" => {
+                    Kind::JavaWrapper
+                }
+                "node" | "nodejs" | "npm" | "npx" => Kind::NodeWrapper,
+                "python" | "python3" | "python2" => Kind::Python,
+                _ => continue,
+            };
+            let mut shown: String = line.chars().take(60).collect();
+            if shown.len() < line.len() {
+                shown.push('…');
+            }
+            found = Some((kind, shown));
+        }
+    }
+    found
+}
+
+fn head(path: &Path) -> Vec<u8> {
+    let mut head = Vec::new();
+    // What cannot be read cannot be told; starting it says why.
+    let _ = File::open(path).and_then(|file| file.take(SCRIPT_HEAD).read_to_end(&mut head));
+    head
+}
+
+/// A command for a program, with its surroundings but without a profiler.
+pub fn plain(program: &Program) -> Result<Command, RecordError> {
+    let found = find(program)?;
+    let words = match found.kind {
+        Kind::Jar => [vec!["java".into(), "-jar".into()], program.command.clone()].concat(),
+        _ => program.command.clone(),
+    };
+    with_words(program, &words)
+}
+
+/// A command with other words in the program's surroundings.
+pub fn with_words(program: &Program, words: &[OsString]) -> Result<Command, RecordError> {
+    let (first, rest) = words.split_first().ok_or(RecordError::NoCommand)?;
+    // Found by us, since the system looks from our folder and on our search path.
+    let path = locate(first, program).unwrap_or_else(|| PathBuf::from(first));
+    let mut command = Command::new(&path);
+    use std::os::unix::process::CommandExt;
+    command.arg0(first).args(rest).current_dir(&program.directory);
+    command.envs(program.environment.iter().map(|(key, value)| (key, value)));
+    command.stdin(match &program.stdin {
+        Input::Empty => Stdio::null(),
+        Input::Inherit => Stdio::inherit(),
+        Input::File(path) => File::open(path).map_err(RecordError::file("read", path))?.into(),
+    });
+    command.stdout(stdio(&program.stdout)?);
+    command.stderr(stdio(&program.stderr)?);
+    Ok(command)
+}
+
+fn stdio(output: &Output) -> Result<Stdio, RecordError> {
+    Ok(match output {
+        Output::Inherit => Stdio::inherit(),
+        Output::Discard => Stdio::null(),
+        Output::File(path) => File::create(path).map_err(RecordError::file("write", path))?.into(),
+    })
+}
+
+/// The value a program would see for a variable.
+pub fn variable(program: &Program, name: &str) -> Option<OsString> {
+    let set = program.environment.iter().rev().find(|(key, _)| key == name);
+    set.map(|(_, value)| value.clone()).or_else(|| std::env::var_os(name))
+}

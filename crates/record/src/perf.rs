@@ -1,0 +1,230 @@
+//! Native programs with Linux perf.
+//!
+//! perf and the program share standard error, and perf cannot write its messages elsewhere; so it is told to be quiet,
+//! and whether it can work at all is found out before, with a program that says nothing. Nothing is lost by its
+//! silence: what the buffers dropped stands in the file. The program is perf's direct child, since going through a
+//! shell leaves broken stacks behind.
+//!
+//! Unless compressed, stacks to be unwound by DWARF take 17 KB a sample at 16 KiB of stack each; compressed, 1 KB.
+//! Recording stops beyond a limit of bytes through perf's control pipe, so that the program goes on undisturbed
+//! (`--max-size` would end it).
+
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, File};
+use std::io::{Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use crate::command::{Kind, find, locate, with_words};
+use crate::record::{Made, Run};
+use crate::{CallGraph, Event, RecordError, child, elf, install};
+
+/// Deep enough for all but deep recursion, and a fifth of a millisecond to copy.
+const STACK: u32 = 16 << 10;
+
+/// A recording that takes minutes to read tells no more than a part of it.
+const SIZE_LIMIT: u64 = 2 << 30;
+
+/// Runs a program under perf.
+pub fn record(run: &Run<'_>) -> Result<Made, RecordError> {
+    let missing = || install::missing(run.profiler);
+    let perf = locate(OsStr::new("perf"), run.program).ok_or_else(missing)?;
+    let found = find(run.program)?;
+    let mut notes = Vec::new();
+    let event = event(&perf, run, &mut notes);
+    let frequency = frequency(run.frequency, &mut notes);
+    let mut options: Vec<OsString> =
+        ["record", "-q", "--no-buildid-cache", "--no-bpf-event", "-e", event]
+            .map(OsString::from)
+            .to_vec();
+    options.extend(["-F".into(), frequency.to_string().into()]);
+    options.push("--call-graph".into());
+    options.push(call_graph(run, &found.path, &found.kind, &mut notes).into());
+    let control = run.scratch.join("control");
+    let controlled = nix::unistd::mkfifo(&control, nix::sys::stat::Mode::S_IRWXU).is_ok();
+    let optional = [
+        (compresses(&perf)).then(|| "-z=1".into()),
+        controlled.then(|| joined("--control=fifo:", &control)),
+    ];
+    let (options, own) = probe(&perf, run, options, &optional)?;
+    let file = run.scratch.join("perf.data");
+    let words = [
+        vec![perf.into_os_string()],
+        options,
+        run.settings.extra.clone(),
+        vec!["-o".into(), file.clone().into_os_string(), "--".into()],
+        run.program.command.clone(),
+    ]
+    .concat();
+    let mut limit = Limit { most: run.settings.size_limit.unwrap_or(SIZE_LIMIT), met: false };
+    let mut command = with_words(run.program, &words)?;
+    let mut ended = child::run_watched(&mut command, run.limits, |_| {
+        limit.watch(&file, &control);
+        Ok(())
+    })?;
+    ended.cpu = ended.cpu.saturating_sub(own);
+    if limit.met {
+        notes.push(format!(
+            "recording stopped at {} MB while the program went on; sample less often to see all of it",
+            limit.most >> 20
+        ));
+    }
+    if kernel_is_hidden() {
+        notes.push(
+            "time in the kernel is not seen; `sudo sysctl kernel.perf_event_paranoid=1` shows it"
+                .to_owned(),
+        );
+    }
+    let files = if has_samples(&file) { vec![file] } else { Vec::new() };
+    let complaint = "the recording is empty".to_owned();
+    Ok(Made { notes, complaint, ..Made::of(ended, files) })
+}
+
+fn joined(text: &str, path: &Path) -> OsString {
+    let mut joined = OsString::from(text);
+    joined.push(path);
+    joined
+}
+
+/// The event to count, by what the machine can.
+fn event(perf: &Path, run: &Run<'_>, notes: &mut Vec<String>) -> &'static str {
+    if run.settings.event == Event::CpuClock {
+        return "cpu-clock";
+    }
+    let mut stat = Command::new(perf);
+    stat.args(["stat", "-x,", "-e", "cycles", "true"]).stdin(Stdio::null());
+    let counted = stat.output().is_ok_and(|output| {
+        let text = String::from_utf8_lossy(&output.stderr).into_owned();
+        output.status.success() && text.starts_with(|first: char| first.is_ascii_digit())
+    });
+    if counted {
+        return "cycles";
+    }
+    notes.push("this machine does not count cycles; CPU time is sampled instead".to_owned());
+    "cpu-clock"
+}
+
+/// The kernel refuses more than it is set to.
+fn frequency(wanted: u32, notes: &mut Vec<String>) -> u32 {
+    let most = fs::read_to_string("/proc/sys/kernel/perf_event_max_sample_rate");
+    let most: u32 = most.ok().and_then(|text| text.trim().parse().ok()).unwrap_or(u32::MAX);
+    if wanted > most {
+        notes.push(format!(
+            "the kernel allows {most} samples a second; `sudo sysctl kernel.perf_event_max_sample_rate={wanted}` allows more"
+        ));
+    }
+    wanted.min(most).max(1)
+}
+
+/// How to walk stacks, as perf wants to hear it.
+fn call_graph(run: &Run<'_>, path: &Path, kind: &Kind, notes: &mut Vec<String>) -> String {
+    let stack = match run.settings.call_graph {
+        CallGraph::FramePointers => return "fp".to_owned(),
+        CallGraph::Dwarf { stack } => stack.clamp(8, 65_528) / 8 * 8,
+        CallGraph::Auto => {
+            if *kind == Kind::Elf && elf::keeps_frame_pointers(path) {
+                notes.push(
+                    "stacks are walked by frame pointers, which all its code keeps".to_owned(),
+                );
+                return "fp".to_owned();
+            }
+            STACK
+        }
+    };
+    format!("dwarf,{stack}")
+}
+
+fn compresses(perf: &Path) -> bool {
+    let output =
+        Command::new(perf).args(["version", "--build-options"]).stdin(Stdio::null()).output();
+    output.is_ok_and(|output| {
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        text.lines().any(|line| line.contains("zstd") && line.contains("on "))
+    })
+}
+
+/// Tries the options on a program that does nothing, and without the optional ones when perf is too old for them.
+/// Hands back those that work, and the CPU time that takes.
+fn probe(
+    perf: &Path,
+    run: &Run<'_>,
+    options: Vec<OsString>,
+    optional: &[Option<OsString>],
+) -> Result<(Vec<OsString>, Duration), RecordError> {
+    let with: Vec<OsString> =
+        options.iter().cloned().chain(optional.iter().flatten().cloned()).collect();
+    let first = match try_out(perf, run, &with) {
+        Ok(own) => return Ok((with, own)),
+        Err(complaint) => complaint,
+    };
+    let complaint = match try_out(perf, run, &options) {
+        Ok(own) => return Ok((options, own)),
+        Err(complaint) => complaint,
+    };
+    let complaint = if complaint.trim().is_empty() { first } else { complaint };
+    let refused = ["permission", "Permission", "permitted", "paranoid", "EPERM", "EACCES"];
+    if !refused.iter().any(|word| complaint.contains(word)) {
+        let help = Some("see whether `perf record -- true` works here".to_owned());
+        return Err(RecordError::NoProfile { profiler: run.profiler, why: complaint, help });
+    }
+    let help = if paranoid() > 1 {
+        "run `sudo sysctl kernel.perf_event_paranoid=1`, or record as root"
+    } else {
+        "in a container, start it with `--cap-add PERFMON` (or `--security-opt seccomp=unconfined`)"
+    };
+    Err(RecordError::NotPermitted { profiler: run.profiler, why: complaint, help: help.to_owned() })
+}
+
+fn try_out(perf: &Path, run: &Run<'_>, options: &[OsString]) -> Result<Duration, String> {
+    let (file, log) = (run.scratch.join("probe.data"), run.scratch.join("probe.log"));
+    let mut command = Command::new(perf);
+    command.args(options).args(&run.settings.extra).arg("-o").arg(&file).args(["--", "true"]);
+    command.stdin(Stdio::null()).stdout(Stdio::null());
+    command.stderr(File::create(&log).map_err(|error| error.to_string())?);
+    let ended = child::run(&mut command, run.limits).map_err(|error| error.to_string())?;
+    let _ = fs::remove_file(&file);
+    if ended.status.success() {
+        return Ok(ended.cpu);
+    }
+    let said = fs::read_to_string(&log).unwrap_or_default();
+    // It explains at length; the beginning says what is wrong.
+    let lines = said.lines().map(str::trim_end).filter(|line| !line.is_empty());
+    Err(lines.take(6).collect::<Vec<_>>().join("\n"))
+}
+
+fn paranoid() -> i32 {
+    let level = fs::read_to_string("/proc/sys/kernel/perf_event_paranoid");
+    level.ok().and_then(|text| text.trim().parse().ok()).unwrap_or(2)
+}
+
+fn kernel_is_hidden() -> bool {
+    paranoid() > 1 && !nix::unistd::geteuid().is_root()
+}
+
+/// Watches a recording grow.
+struct Limit {
+    most: u64,
+    met: bool,
+}
+
+impl Limit {
+    fn watch(&mut self, file: &Path, control: &Path) {
+        if self.met || file.metadata().map_or(0, |data| data.len()) < self.most {
+            return;
+        }
+        // perf keeps the pipe open for reading; without a reader, opening fails instead of waiting for one.
+        let open = File::options().write(true).custom_flags(nix::libc::O_NONBLOCK).open(control);
+        self.met = open.and_then(|mut pipe| pipe.write_all(b"disable\n")).is_ok();
+    }
+}
+
+/// True for a file with a header and something behind it; perf fills in the size of the data last.
+fn has_samples(file: &Path) -> bool {
+    const DATA_SIZE: usize = 48;
+    let mut header = [0; 104];
+    let read = File::open(file).and_then(|mut file| file.read_exact(&mut header));
+    let size = header.get(DATA_SIZE..DATA_SIZE + 8).and_then(|bytes| bytes.try_into().ok());
+    read.is_ok() && header.starts_with(b"PERFILE2") && size.map_or(0, u64::from_le_bytes) > 0
+}

@@ -1,0 +1,127 @@
+//! The profilers, and what can be asked of them.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+/// A profiler that can be driven.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Profiler {
+    /// The JVM's flight recorder: sampled, nearly free.
+    Jfr,
+    /// Linux perf: sampled, any program.
+    Perf,
+    /// py-spy: sampled, Python, from outside.
+    PySpy,
+    /// V8's sampler inside Node: `--cpu-prof`.
+    NodeCpuProf,
+    /// uftrace: every call of a native program.
+    Uftrace,
+    /// perfblame's agent: every call of the chosen packages of a Java program.
+    JavaExact,
+}
+
+impl Profiler {
+    /// All of them.
+    pub const ALL: [Self; 6] =
+        [Self::Jfr, Self::Perf, Self::PySpy, Self::NodeCpuProf, Self::Uftrace, Self::JavaExact];
+
+    /// What people call it; also how configuration files name it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Jfr => "jfr",
+            Self::Perf => "perf",
+            Self::PySpy => "py-spy",
+            Self::NodeCpuProf => "node-cpu-prof",
+            Self::Uftrace => "uftrace",
+            Self::JavaExact => "java-exact",
+        }
+    }
+
+    /// The profiler of this name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|profiler| profiler.name() == name)
+    }
+
+    /// True when every call is seen, as opposed to samples.
+    pub fn is_exact(self) -> bool {
+        matches!(self, Self::Uftrace | Self::JavaExact)
+    }
+
+    /// How the names of its files end.
+    pub fn extension(self) -> &'static str {
+        match self {
+            Self::Jfr => "jfr",
+            Self::Perf => "perf.data",
+            Self::PySpy => "speedscope.json",
+            Self::NodeCpuProf => "cpuprofile",
+            Self::Uftrace => "trace.json.gz",
+            Self::JavaExact => "perfblame",
+        }
+    }
+
+    /// Samples per second of CPU time unless told otherwise; nothing for the exact ones.
+    pub fn default_frequency(self) -> Option<u32> {
+        match self {
+            // The shortest period that all JVMs keep.
+            Self::Jfr => Some(100),
+            // Off the round number, so as not to march in step with timers.
+            Self::Perf => Some(999),
+            // It stops the program for every sample.
+            Self::PySpy => Some(200),
+            Self::NodeCpuProf => Some(1000),
+            Self::Uftrace | Self::JavaExact => None,
+        }
+    }
+}
+
+/// How to profile.
+#[derive(Clone, Debug, Default)]
+pub struct Settings {
+    /// Samples per second; the profiler's usual number unless given.
+    pub frequency: Option<u32>,
+    /// How native stacks are walked.
+    pub call_graph: CallGraph,
+    /// What native samples count.
+    pub event: Event,
+    /// For exact Java profiles.
+    pub java_exact: JavaExact,
+    /// Native recordings stop growing beyond this many bytes, while the program goes on; 2 GiB unless given.
+    pub size_limit: Option<u64>,
+    /// Given to the profiler as they are, before the program: options of `perf record`, `py-spy record`, `uftrace
+    /// record`, `java` or `node`.
+    pub extra: Vec<OsString>,
+}
+
+/// How native stacks are walked.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CallGraph {
+    /// By frame pointers where the program and all its libraries keep them, by DWARF otherwise.
+    #[default]
+    Auto,
+    /// By frame pointers: small and fast, wrong where they are missing.
+    FramePointers,
+    /// By unwinding a copy of this many bytes of stack per sample.
+    Dwarf {
+        /// At most 65528, a multiple of 8.
+        stack: u32,
+    },
+}
+
+/// What native samples count.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Event {
+    /// CPU time, which every machine can count and which means the same on all of them.
+    #[default]
+    CpuClock,
+    /// Cycles of the processor; CPU time where the machine has no counter for them, which is said.
+    Cycles,
+}
+
+/// For exact Java profiles.
+#[derive(Clone, Debug, Default)]
+pub struct JavaExact {
+    /// The agent's jar.
+    pub agent: Option<PathBuf>,
+    /// Packages to count the calls of, such as `com.shop`; all but the JDK's unless given.
+    pub packages: Vec<String>,
+}
