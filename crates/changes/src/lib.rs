@@ -5,8 +5,12 @@
 #![warn(missing_docs)]
 
 mod change_set;
+mod classes;
 
 pub use change_set::{
     Addition, ChangeKind, ChangeSet, Definition, FileChange, FileKind, FunctionChange, Hunk,
     Language,
+};
+pub use classes::{
+    ClassOptions, ClassesError, MethodLabels, Revision, class_changes, class_changes_with,
 };
