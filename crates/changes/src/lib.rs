@@ -10,6 +10,7 @@ mod git;
 mod lines;
 mod parallel;
 pub mod source;
+mod classes;
 
 pub use change_set::{
     Addition, ChangeKind, ChangeSet, Definition, FileChange, FileKind, FunctionChange, Hunk,
@@ -19,3 +20,6 @@ pub use compare::{ChangedFile, FileVersion, SourceComparison, compare_sources, f
 pub use git::{Commit, GitError, History, Repository, Revision};
 pub use lines::{LineFate, LineMap};
 pub use source::{BodyHash, FunctionKind, SourceFile, SourceFunction, functions_in, source_file};
+pub use classes::{
+    ClassOptions, ClassesError, MethodLabels, WhichSide, class_changes, class_changes_with,
+};

@@ -1,0 +1,94 @@
+//! What changed between two sets of Java classes.
+//!
+//! Bytecode says what a method does and leaves out how its source was written (section 3.2 of `[parcs]`); but it also
+//! says where constants are kept and in which order the compiler met its lambdas. Taken as bytes, nearly every method
+//! of a new release is modified. So bodies are made comparable first ([`body`]), names that the compiler numbered are
+//! told apart by what they stand for ([`colors`], [`pairing`]), and only then compared ([`compare`]).
+//!
+//! Beyond the paper: a class that was renamed or moved is recognised by its methods, and calls of something that only
+//! got another name do not make the caller modified.
+
+mod archive;
+mod body;
+mod class_file;
+mod colors;
+mod compare;
+mod costs;
+mod fingerprint;
+mod instructions;
+mod labels;
+mod numbered;
+mod pairing;
+mod parallel;
+mod program;
+mod scan;
+
+use std::path::PathBuf;
+
+pub use labels::{MethodLabels, WhichSide};
+
+use crate::ChangeSet;
+
+/// How classes are found.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct ClassOptions {
+    /// The Java version that runs the program. Archives with copies of a class for several versions give the highest
+    /// that is not above it, as the JVM takes it; none stands for the newest there is.
+    pub java_release: Option<u32>,
+}
+
+/// Why classes cannot be compared.
+#[derive(Debug, thiserror::Error)]
+pub enum ClassesError {
+    /// A file or folder cannot be read.
+    #[error("cannot read {}: {source}", path.display())]
+    Read {
+        /// Which one.
+        path: PathBuf,
+        /// What the system says.
+        source: std::io::Error,
+    },
+    /// A file is neither a class nor an archive.
+    #[error("{}: {what}; name folders with classes, jars or class files", path.display())]
+    NoArchive {
+        /// Which one.
+        path: PathBuf,
+        /// What is wrong.
+        what: &'static str,
+    },
+    /// There is nothing to compare, and everything would look added or deleted.
+    #[error("{side}: no classes in {}; was it built?", listed(paths))]
+    NoClasses {
+        /// Before or after.
+        side: &'static str,
+        /// Where they were looked for.
+        paths: Vec<PathBuf>,
+    },
+}
+
+fn listed(paths: &[PathBuf]) -> String {
+    let paths: Vec<_> = paths.iter().map(|path| path.display().to_string()).collect();
+    paths.join(", ")
+}
+
+/// What changed between two class paths: folders, jars, wars, jars in them, class files. See [`ClassOptions`] for
+/// archives with copies for several Java versions; this takes the newest.
+///
+/// Methods are told apart by class, name and descriptor. Modified ones do something else; line numbers, the order of
+/// constants and compiler-made numbers do not count. A class under another name whose methods are the same makes these
+/// [`Moved`](crate::ChangeKind::Moved), a method under another name [`Renamed`](crate::ChangeKind::Renamed): so are
+/// lambdas and anonymous classes whose number moved on, since profiles show them under both numbers.
+pub fn class_changes(before: &[PathBuf], after: &[PathBuf]) -> Result<ChangeSet, ClassesError> {
+    class_changes_with(before, after, ClassOptions::default())
+}
+
+/// [`class_changes`] with options.
+pub fn class_changes_with(
+    before: &[PathBuf],
+    after: &[PathBuf],
+    options: ClassOptions,
+) -> Result<ChangeSet, ClassesError> {
+    let before = scan::find_classes(before, &options, "before")?;
+    let after = scan::find_classes(after, &options, "after")?;
+    Ok(compare::compare(before, after))
+}
