@@ -253,13 +253,11 @@ impl Level {
             (Some(CallSite::Address(_)), Some(CallSite::Address(_))) => Ordering::Equal,
             (one, other) => one.cmp(&other),
         };
-        type Compares = fn(&Child, &Child) -> Ordering;
-        let by_class: Compares = |one, other| one.class.cmp(&other.class);
         for exact in [true, false] {
             let (mut kept, mut left): (Vec<Child>, Vec<Child>) = Default::default();
             let (mut at, mut to) = (0, 0);
             while let (Some(one), Some(other)) = (ones.get(at), others.get(to)) {
-                let order = by_class(one, other);
+                let order = one.class.cmp(&other.class);
                 let order = if exact { order.then_with(|| same(one, other)) } else { order };
                 match order {
                     Ordering::Less => kept.push(*one),

@@ -158,7 +158,8 @@ impl Rest {
         /// How unequal that may be; a heavy pair alone is more, noise on both sides is not.
         const UNEQUAL: f64 = 1.0 / 64.0;
         let (x, y) = (self.left.0 / self.made.0, self.left.1 / self.made.1);
-        !((x - y).abs() <= UNEQUAL * x.min(y))
+        let apart = (x - y).abs();
+        apart > UNEQUAL * x.min(y) || apart.is_nan()
     }
 
     /// The pair with the largest difference, and its shares.
