@@ -131,7 +131,9 @@ fn each_difference_has_its_stage() {
         changed(ChangedKind::Modified, "elsewhere"),
     ];
     let found = answer(&[BEFORE], &[AFTER], Some(changes.to_vec()));
-    check(&found, &expect![[r#"
+    check(
+        &found,
+        &expect![[r#"
         added: 1 subtrees, 2 nodes, 0 -> 8
           1. After main > work > check: 2 nodes, 8, added-method, by [work]
         deleted: 1 subtrees, 1 nodes, 3 -> 0
@@ -145,7 +147,8 @@ fn each_difference_has_its_stage() {
         threshold Threshold { overlap: 0.950, runs: None }, adjusted Some(1.000)
           1. main > work > format > pad: 5 -> 25, by [format, work]
         few-runs (1)
-    "#]]);
+    "#]],
+    );
     assert_eq!(found.stages.as_ref().unwrap().sampled, 4);
     // Whatever both sides cost is in one part.
     let stages = found.stages.unwrap();
@@ -159,7 +162,9 @@ fn each_difference_has_its_stage() {
 
 #[test]
 fn without_a_word_about_the_code_only_added_and_deleted_are_told() {
-    check(&answer(&[BEFORE], &[AFTER], None), &expect![[r#"
+    check(
+        &answer(&[BEFORE], &[AFTER], None),
+        &expect![[r#"
         added: 3 subtrees, 4 nodes, 0 -> 14
           1. After main > work > check: 2 nodes, 8, added-method, by [work]
           2. After main > work > format > intern: 1 nodes, 4, added-method, by [format]
@@ -174,7 +179,8 @@ fn without_a_word_about_the_code_only_added_and_deleted_are_told() {
           1. main > work > format > pad: 5 -> 25, by []
         few-runs (1)
         changes-unknown (1)
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
@@ -185,7 +191,9 @@ fn a_side_effect_is_in_all_runs_and_chance_in_some() {
                  main:4 read x5
                  main:9 read x1";
     let before = "main:3 read x10";
-    check(&answer(&[before, before], &[after, other], Some(Vec::new())), &expect![[r#"
+    check(
+        &answer(&[before, before], &[after, other], Some(Vec::new())),
+        &expect![[r#"
         added: 0 subtrees, 0 nodes, 0 -> 0
         deleted: 0 subtrees, 0 nodes, 0 -> 0
         modified: 0 subtrees, 0 nodes, 0 -> 0
@@ -195,7 +203,8 @@ fn a_side_effect_is_in_all_runs_and_chance_in_some() {
         common: 2 nodes (1.00, 0.50), 10 -> 10
         overlaps [("total", 1.000)], score 50.0
         threshold Threshold { overlap: 1.000, runs: Some(4) }, adjusted Some(1.000)
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
