@@ -59,6 +59,7 @@ fn answer(sides: &[Loaded; 2], method: Method) -> Result<usize> {
         Method::Suspects => answer.suspects.len(),
         Method::CriticalGraph => answer.graph.map_or(0, |graph| graph.nodes.len()),
         Method::Paths => answer.paths.len(),
+        Method::Stages => answer.stages.map_or(0, |stages| stages.weights.len()),
     })
 }
 

@@ -8,9 +8,9 @@
 mod places;
 mod relations;
 
-use perfblame_changes::{Addition, ChangeKind, ChangeSet, Definition, FileKind, FunctionChange};
+use perfblame_changes::{Addition, ChangeSet, Definition, FileKind, FunctionChange};
 
-use crate::{CodeChange, Diff, FunctionView};
+use crate::{ChangedFunction, CodeChange, Diff, FunctionView};
 use places::Places;
 use relations::{Relation, relations};
 
@@ -139,28 +139,13 @@ fn code_change(
     commit: Option<(String, String)>,
     relation: Option<&Relation>,
 ) -> CodeChange {
-    let place = change.after.as_ref().or(change.before.as_ref());
     let (commit, title) = commit.unzip();
     CodeChange {
-        kind: kind_name(change.kind).to_owned(),
-        function: place.map(|place| place.name.clone()).unwrap_or_default(),
-        file: place.and_then(|place| place.file.clone()).unwrap_or_default(),
-        lines: place.and_then(|place| place.lines),
         commit,
         title,
-        hunks: change.hunks.iter().map(ToString::to_string).collect(),
         why: relation.map(|relation| relation.why(change)),
         score: relation.map(|relation| relation.score),
-    }
-}
-
-/// The word in JSON: there are four, and the finer ones are said in words.
-fn kind_name(kind: ChangeKind) -> &'static str {
-    match kind {
-        ChangeKind::Added | ChangeKind::Extracted => "added",
-        ChangeKind::Deleted | ChangeKind::Inlined => "deleted",
-        ChangeKind::Modified => "modified",
-        ChangeKind::Renamed | ChangeKind::Moved => "renamed",
+        ..ChangedFunction::from(change).as_change()
     }
 }
 

@@ -4,11 +4,14 @@
 //! with unequal numbers of runs compare.
 
 mod answer;
+mod changed;
 mod comparable;
 mod compare;
 mod critical_graph;
+mod labels;
 mod metric;
 mod paths;
+mod stages;
 mod waits;
 mod warnings;
 mod was;
@@ -17,9 +20,13 @@ pub use answer::{
     CodeChange, CriticalGraph, CriticalNode, Diff, DiffRow, DiffTree, Estimate, Fate, Kind, Method,
     PathFunction, RankedPath, RuntimeCost, SideTotals, Suspect, Verdict,
 };
+pub use changed::{ChangedFunction, ChangedKind, CodePlace};
 pub use compare::diff;
 pub use paths::ranked_paths;
-pub use perfblame_blame::HeatScale;
+pub use perfblame_blame::{HeatScale, WhichSide};
+pub use stages::{
+    Candidate, Part, PartTotal, StageReason, StagedSubtree, Stages, Threshold, WeightChange,
+};
 pub use waits::is_waiting;
 
 /// What to compare, and how.
@@ -37,6 +44,8 @@ pub struct DiffQuery {
     pub work: Option<(Vec<f64>, Vec<f64>)>,
     /// Leave out [`Diff::tree`], which only pictures and ranked paths need.
     pub skip_tree: bool,
+    /// What changed in the code between the two sides, as far as that is known: stages go by it.
+    pub changes: Option<Vec<ChangedFunction>>,
 }
 
 /// The least difference that counts.

@@ -17,9 +17,11 @@ mod tree_view;
 
 pub use attribute::{Attribution, Blame, Code, Located, Sources, attribute};
 pub use diff::{
-    CodeChange, CriticalGraph, CriticalNode, Diff, DiffError, DiffQuery, DiffRow, DiffTree,
-    Estimate, Fate, HeatScale, Kind, Method, MinDelta, Normalize, PathFunction, RankedPath,
-    RuntimeCost, SideTotals, Suspect, Verdict, diff, is_waiting, ranked_paths,
+    Candidate, ChangedFunction, ChangedKind, CodeChange, CodePlace, CriticalGraph, CriticalNode,
+    Diff, DiffError, DiffQuery, DiffRow, DiffTree, Estimate, Fate, HeatScale, Kind, Method,
+    MinDelta, Normalize, Part as StagePart, PartTotal, PathFunction, RankedPath, RuntimeCost,
+    SideTotals, StageReason, StagedSubtree, Stages, Suspect, Threshold, Verdict, WeightChange,
+    WhichSide, diff, is_waiting, ranked_paths,
 };
 pub use find::{FindError, find_function};
 pub use load::{LoadError, LoadErrorKind, LoadOptions, Loaded, Names, PartialStacks, load};

@@ -9,6 +9,7 @@ mod noise;
 mod paths;
 mod permutation;
 mod special;
+mod stages;
 mod suspects;
 
 pub use critical_graph::{
@@ -16,6 +17,10 @@ pub use critical_graph::{
     critical_graph,
 };
 pub use paths::{HeatScale, Path, PathNode, RankedPaths, rank_functions, rank_paths};
+pub use stages::{
+    Adjusted, Excised, Label, Reason, StageSide, Staged, WeightMatching, WhichSide, match_weights,
+    share_overlap, stages,
+};
 pub use suspects::{
     Evidence, Explanation, Finding, Interval, Kind, Options, RunCosts, RuntimeChange, Verdict,
     suspects,

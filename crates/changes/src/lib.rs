@@ -5,21 +5,21 @@
 #![warn(missing_docs)]
 
 mod change_set;
+mod classes;
 mod compare;
 mod git;
 mod lines;
 mod parallel;
 pub mod source;
-mod classes;
 
 pub use change_set::{
     Addition, ChangeKind, ChangeSet, Definition, FileChange, FileKind, FunctionChange, Hunk,
     Language,
 };
+pub use classes::{
+    ClassOptions, ClassesError, MethodLabels, WhichSide, class_changes, class_changes_with,
+};
 pub use compare::{ChangedFile, FileVersion, SourceComparison, compare_sources, file_kind};
 pub use git::{Commit, GitError, History, Repository, Revision};
 pub use lines::{LineFate, LineMap};
 pub use source::{BodyHash, FunctionKind, SourceFile, SourceFunction, functions_in, source_file};
-pub use classes::{
-    ClassOptions, ClassesError, MethodLabels, WhichSide, class_changes, class_changes_with,
-};

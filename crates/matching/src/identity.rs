@@ -125,6 +125,43 @@ impl Identity {
         Self { class_of_before, class_of_after, renamed, matches: Vec::new() }
     }
 
+    /// Functions are one when name, component and signature are equal, and when they are known to have been renamed.
+    /// Signatures count where both sides have them.
+    pub fn by_signature(
+        before: &Side<'_>,
+        after: &Side<'_>,
+        renamed: &[(FunctionId, FunctionId)],
+    ) -> Self {
+        let signed =
+            |side: &Side<'_>| side.symbols.functions().any(|(_, row)| row.signature.is_some());
+        let signed = signed(before) && signed(after);
+        let mut known = hashbrown::HashMap::new();
+        let mut classes = [before, after].map(|side| {
+            let mut classes = Vec::with_capacity(side.symbols.functions().len());
+            for (id, function) in side.symbols.functions() {
+                let next = known.len() as u32;
+                let component = side.symbols.component(id).map(component_key);
+                let signature = function.signature.filter(|_| signed);
+                let signature = signature.map(|text| side.symbols.text(text));
+                let key = (side.symbols.name(id), component, signature);
+                classes.push(*known.entry(key).or_insert(next));
+            }
+            classes
+        });
+        let [class_of_before, mut class_of_after] = classes.each_mut().map(std::mem::take);
+        let mut is_renamed = vec![false; known.len()];
+        for (old, new) in renamed {
+            let (Some(class), Some(slot)) =
+                (class_of_before.get(old.index()), class_of_after.get_mut(new.index()))
+            else {
+                continue;
+            };
+            *slot = *class;
+            is_renamed[*class as usize] = true;
+        }
+        Self { class_of_before, class_of_after, renamed: is_renamed, matches: Vec::new() }
+    }
+
     /// Functions are one by name, by place, by callers and callees, in this order.
     pub fn of(before: &Side<'_>, after: &Side<'_>) -> Self {
         let functions = Functions::of(before, after);

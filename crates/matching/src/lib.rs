@@ -26,6 +26,6 @@ pub use joint::{Joint, join};
 pub use keyed::match_by_key;
 pub use level::{Level, LevelMatching, match_levels};
 pub use pairs::{Link, Matching, Pair};
-pub use relaxed::match_relaxed;
+pub use relaxed::{RelaxedRules, SiblingOrder, match_relaxed, match_relaxed_by};
 pub use side::Side;
 pub use strict::match_strict;

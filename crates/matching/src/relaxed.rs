@@ -14,7 +14,10 @@
 //!   is found first and then cut by rule 4.
 //! - Scanning one side and searching the other is not symmetric. We put both sides into an order of their own before
 //!   we begin, so that swapping them mirrors the answer.
-//! - Two calls from one call site do occur (virtual calls); rule 4 takes them as *not less*, as printed.
+//! - Two calls from one call site do occur (virtual calls); rule 4 takes them as *not less*, as printed. Two calls in
+//!   one line without columns are two call sites in an order that nobody knows: only sibling order counts.
+//! - Samples come in any order, and so do the siblings that they are made of. Where that is the case, siblings are
+//!   taken in the order of their call sites, see [`SiblingOrder`].
 
 mod chain;
 
@@ -25,31 +28,109 @@ use perfblame_cct::{CallSite, Cct, NodeId};
 use self::chain::{Candidate, Chains};
 use crate::{Identity, Link, Matching, Side};
 
+/// What siblings are ordered by.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum SiblingOrder {
+    /// The order in which they were first seen, as the paper has it: right where every call was.
+    #[default]
+    FirstSeen,
+    /// The order of their call sites, then of their names: for samples, of which the first seen is chance.
+    CallSite,
+}
+
+/// What else relaxed matching goes by; nothing unless given.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct RelaxedRules<'a> {
+    /// What siblings are ordered by.
+    pub siblings: SiblingOrder,
+    /// By side and row of the function: its contexts are left out with everything below them.
+    pub cut: [&'a [bool]; 2],
+    /// By class: the highest contexts of such functions are matched by function and call site first, whatever stands
+    /// between them.
+    pub dominators: &'a [bool],
+}
+
 /// Matches two trees from the roots down, as calls inserted and removed among siblings allow.
 pub fn match_relaxed(before: &Side<'_>, after: &Side<'_>, identity: &Identity) -> Matching {
+    match_relaxed_by(before, after, identity, &RelaxedRules::default())
+}
+
+/// As [`match_relaxed`], with more to go by.
+pub fn match_relaxed_by(
+    before: &Side<'_>,
+    after: &Side<'_>,
+    identity: &Identity,
+    rules: &RelaxedRules<'_>,
+) -> Matching {
     let mut matching = Matching::new(before.tree.len(), after.tree.len());
+    let names =
+        (rules.siblings == SiblingOrder::CallSite).then(|| class_order(before, after, identity));
+    let number = |class: u32| names.as_ref().map_or(class, |order| order[class as usize]);
+    let dominators: Vec<bool> = {
+        let mut by_number = vec![false; identity.classes()];
+        for (class, _) in (0u32..).zip(rules.dominators).filter(|(_, dominates)| **dominates) {
+            if let Some(slot) = by_number.get_mut(number(class) as usize) {
+                *slot = true;
+            }
+        }
+        by_number
+    };
+    let has_dominators = dominators.contains(&true);
     let views = [
-        View::of(before, |function| identity.before(function)),
-        View::of(after, |function| identity.after(function)),
+        View::of(before, rules.cut[0], |function| number(identity.before(function))),
+        View::of(after, rules.cut[1], |function| number(identity.after(function))),
     ];
     let swapped = order(before, &views[0], after, &views[1]) == Ordering::Greater;
     let [first, second] = if swapped { [&views[1], &views[0]] } else { [&views[0], &views[1]] };
     let mut level = Level::default();
-    let mut pair_all = |matching: &mut Matching, parents: Option<(NodeId, NodeId)>| {
+    let mut pair_all = |matching: &mut Matching, parents: Option<(NodeId, NodeId)>, top: bool| {
         let parents = if swapped { parents.map(|(a, b)| (b, a)) } else { parents };
-        level.fill(first, second, parents);
-        level.match_siblings(|one, other| {
+        let mut pair = |one, other| {
             let (old, new) = if swapped { (other, one) } else { (one, other) };
             matching.pair(old, new, Link::Same);
-        });
+        };
+        level.fill(first, second, parents, rules.siblings);
+        if top && has_dominators {
+            level.match_dominators(&dominators, &mut pair);
+        }
+        level.match_siblings(&mut pair);
     };
-    pair_all(&mut matching, None);
+    pair_all(&mut matching, None, true);
+    // By row: below a dominator, or one itself.
+    let mut dominated = vec![false; if has_dominators { after.tree.len() } else { 0 }];
     for node in after.tree.nodes() {
+        if has_dominators {
+            let above = after.tree.parent(node).is_some_and(|parent| dominated[parent.index()]);
+            dominated[node.index()] = above || dominators[views[1].class(node) as usize];
+        }
         if let Some(partner) = matching.before(node) {
-            pair_all(&mut matching, Some((partner, node)));
+            let top = has_dominators && !dominated[node.index()];
+            pair_all(&mut matching, Some((partner, node)), top);
         }
     }
     matching
+}
+
+/// The place of each class by the first of its names, which does not depend on which side is *before*.
+fn class_order(before: &Side<'_>, after: &Side<'_>, identity: &Identity) -> Vec<u32> {
+    type Text<'a> = (&'a str, Option<&'a str>, Option<&'a str>);
+    let mut texts: Vec<Option<Text<'_>>> = vec![None; identity.classes()];
+    for (side, class) in [(before, true), (after, false)] {
+        for (id, function) in side.symbols.functions() {
+            let class = if class { identity.before(id) } else { identity.after(id) };
+            let signature = function.signature.map(|text| side.symbols.text(text));
+            let text = (side.symbols.name(id), side.symbols.component(id), signature);
+            let known = &mut texts[class as usize];
+            *known = Some(known.map_or(text, |known| known.min(text)));
+        }
+    }
+    let mut classes: Vec<u32> = (0..texts.len() as u32).collect();
+    classes.sort_by_key(|class| (texts[*class as usize], *class));
+    let mut order = vec![0; texts.len()];
+    for (place, class) in (0u32..).zip(classes) {
+        order[class as usize] = place;
+    }
+    order
 }
 
 /// A tree with what the rules look at, by row of the frame.
@@ -57,14 +138,23 @@ struct View<'a> {
     tree: &'a Cct,
     class: Vec<u32>,
     site: Vec<Option<CallSite>>,
+    /// Frames whose contexts are left out; empty when none is.
+    cut: Vec<bool>,
 }
 
 impl<'a> View<'a> {
-    fn of(side: &Side<'a>, class: impl Fn(perfblame_cct::FunctionId) -> u32) -> Self {
-        let frames = side.symbols.frames();
-        let (class, site) =
-            frames.map(|(_, frame)| (class(frame.function), frame.call_site)).unzip();
-        Self { tree: side.tree, class, site }
+    fn of(side: &Side<'a>, cut: &[bool], class: impl Fn(perfblame_cct::FunctionId) -> u32) -> Self {
+        let frames = || side.symbols.frames().map(|(_, frame)| frame);
+        let (class, site) = frames().map(|frame| (class(frame.function), frame.call_site)).unzip();
+        let is_cut = |frame: &perfblame_cct::Frame| {
+            cut.get(frame.function.index()).copied().unwrap_or(false)
+        };
+        let cut = if cut.contains(&true) { frames().map(is_cut).collect() } else { Vec::new() };
+        Self { tree: side.tree, class, site, cut }
+    }
+
+    fn is_cut(&self, node: NodeId) -> bool {
+        self.cut.get(self.tree.frame(node).index()).copied().unwrap_or(false)
     }
 
     fn class(&self, node: NodeId) -> u32 {
@@ -91,6 +181,7 @@ fn order(before: &Side<'_>, old: &View<'_>, after: &Side<'_>, new: &View<'_>) ->
             order = order.then_with(|| text(before, node).cmp(&text(after, node)));
         }
         order = order.then_with(|| old.site(node).cmp(&new.site(node)));
+        order = order.then_with(|| old.is_cut(node).cmp(&new.is_cut(node)));
         if order.is_ne() {
             return order;
         }
@@ -114,23 +205,80 @@ struct Level {
     candidates: Vec<Candidate>,
     by_class: [Vec<(u32, u32)>; 2],
     chains: Chains,
+    dominators: [Vec<Child>; 2],
 }
 
 impl Level {
     /// Takes the children of two nodes, or the roots.
-    fn fill(&mut self, first: &View<'_>, second: &View<'_>, parents: Option<(NodeId, NodeId)>) {
+    fn fill(
+        &mut self,
+        first: &View<'_>,
+        second: &View<'_>,
+        parents: Option<(NodeId, NodeId)>,
+        order: SiblingOrder,
+    ) {
         let (one, other) = parents.unzip();
         let lists = [(first, one, &mut self.first), (second, other, &mut self.second)];
         for (view, parent, list) in lists {
             list.clear();
             let nodes =
                 parent.map_or_else(|| view.tree.roots(), |parent| view.tree.children(parent));
-            list.extend(nodes.map(|node| Child {
+            list.extend(nodes.filter(|node| !view.is_cut(*node)).map(|node| Child {
                 node,
                 class: view.class(node),
                 site: view.site(node),
             }));
+            if order == SiblingOrder::CallSite && list.len() > 1 {
+                list.sort_unstable_by_key(|child| (child.site, child.class, child.node));
+            }
         }
+    }
+
+    /// Pairs children of the functions that dominate: those with equal call sites first, then in the order of their
+    /// call sites. What finds no partner stays among the others.
+    fn match_dominators(&mut self, dominators: &[bool], pair: &mut impl FnMut(NodeId, NodeId)) {
+        let dominates = |child: &Child| dominators[child.class as usize];
+        if !self.first.iter().any(dominates) || !self.second.iter().any(dominates) {
+            return;
+        }
+        let Self { first, second, dominators: [ones, others], .. } = self;
+        for (found, list) in [(&mut *ones, &*first), (&mut *others, &*second)] {
+            found.clear();
+            found.extend(list.iter().filter(|child| dominates(child)));
+            found.sort_unstable_by_key(|child| (child.class, child.site, child.node));
+        }
+        let mut paired: Vec<(NodeId, NodeId)> = Vec::new();
+        // Addresses of two builds have nothing in common but their order.
+        let same = |one: &Child, other: &Child| match (one.site, other.site) {
+            (Some(CallSite::Address(_)), Some(CallSite::Address(_))) => Ordering::Equal,
+            (one, other) => one.cmp(&other),
+        };
+        for exact in [true, false] {
+            let (mut kept, mut left): (Vec<Child>, Vec<Child>) = Default::default();
+            let (mut at, mut to) = (0, 0);
+            while let (Some(one), Some(other)) = (ones.get(at), others.get(to)) {
+                let order = one.class.cmp(&other.class);
+                let order = if exact { order.then_with(|| same(one, other)) } else { order };
+                match order {
+                    Ordering::Less => kept.push(*one),
+                    Ordering::Greater => left.push(*other),
+                    Ordering::Equal => paired.push((one.node, other.node)),
+                }
+                at += usize::from(order.is_le());
+                to += usize::from(order.is_ge());
+            }
+            kept.extend(ones.drain(..).skip(at));
+            left.extend(others.drain(..).skip(to));
+            (*ones, *others) = (kept, left);
+        }
+        for (one, other) in &paired {
+            pair(*one, *other);
+        }
+        let (mut one, mut other): (Vec<NodeId>, Vec<NodeId>) = paired.into_iter().unzip();
+        one.sort_unstable();
+        other.sort_unstable();
+        first.retain(|child| one.binary_search(&child.node).is_err());
+        second.retain(|child| other.binary_search(&child.node).is_err());
     }
 
     fn match_siblings(&mut self, mut pair: impl FnMut(NodeId, NodeId)) {
@@ -238,5 +386,8 @@ fn take<'a>(list: &mut &'a [(u32, u32)], class: u32) -> &'a [(u32, u32)] {
 /// Whether the call site of the next is above that of the last; none when that cannot be told.
 fn is_above(last: Option<CallSite>, next: Option<CallSite>) -> Option<bool> {
     let (last, next) = (last?, next?);
-    (std::mem::discriminant(&last) == std::mem::discriminant(&next)).then_some(last < next)
+    // A line is not where in the line.
+    let vague = last == next && matches!(last, CallSite::Line(_, None));
+    let alike = std::mem::discriminant(&last) == std::mem::discriminant(&next);
+    (alike && !vague).then_some(last < next)
 }

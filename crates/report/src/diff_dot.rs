@@ -12,6 +12,7 @@ use crate::diff_words::{Words, headline};
 use crate::layout::{Look, clean, shortened, shortened_path, wrapped};
 use crate::numbers::{counted, in_percent};
 use crate::show_text::place_of;
+use crate::stage_words::{parts, signed_cost, why, why_weight};
 
 /// Columns of a line in a box; the tooltip has the whole name.
 const WIDTH: usize = 48;
@@ -45,6 +46,7 @@ pub fn diff_dot(diff: &Diff, out: &mut dyn Write) -> io::Result<()> {
             }
             path_calls(diff, words)
         }
+        (Method::Stages, None) => stage_calls(diff, words, &mut title),
         _ => suspect_calls(diff, words),
     };
     writeln!(out, "digraph perfblame {{")?;
@@ -166,6 +168,39 @@ fn path_calls<'a>(diff: &'a Diff, words: Words<'_>) -> Vec<Call<'a>> {
         let call = &mut paths.calls[row];
         call.cause = true;
         call.lines.push(format!("path {}: {}", path.rank, words.change(path.cost)));
+    }
+    paths.calls
+}
+
+/// The costliest differences of all stages.
+fn stage_calls<'a>(diff: &'a Diff, words: Words<'_>, title: &mut Vec<String>) -> Vec<Call<'a>> {
+    let mut paths = Paths::new(diff, words);
+    let Some(stages) = &diff.stages else { return paths.calls };
+    let subtrees = parts(stages).into_iter().flat_map(|part| &part.subtrees).map(|row| {
+        let nodes = counted(row.nodes as u64, "context", "contexts");
+        (&row.path, signed_cost(row), format!("{}, {nodes}", why(row)))
+    });
+    let weights = stages.weights.iter().map(|row| {
+        let costs = words.costs(row.before, row.after);
+        (&row.path, row.after - row.before, format!("{costs}, {}", why_weight(row, stages, words)))
+    });
+    let mut rows: Vec<_> = subtrees.chain(weights).collect();
+    rows.sort_by(|one, other| other.1.abs().total_cmp(&one.1.abs()));
+    let left_out = rows.len().saturating_sub(PATHS);
+    if left_out > 0 {
+        let rest = counted(left_out as u64, "difference", "differences");
+        title.push(format!("{rest} of the least cost left out"));
+    }
+    for (path, delta, text) in rows.into_iter().take(PATHS) {
+        let mut row = 0;
+        for function in path.iter().skip_while(|function| function.name == "(root)") {
+            row = paths.callee(row, function);
+        }
+        let look = Look { width: 0, unicode: true, colour: false };
+        let call = &mut paths.calls[row];
+        call.cause = true;
+        call.lines.push(words.change(delta));
+        call.lines.push(shortened(&text, WIDTH, look).into_owned());
     }
     paths.calls
 }

@@ -7,6 +7,7 @@
 mod columns;
 mod data;
 mod fold;
+mod stages;
 
 use std::io::{self, Write};
 
@@ -21,6 +22,7 @@ const PARTS: &[(&str, &str)] = &[
     ("tree.js", include_str!("diff_html/tree.js")),
     ("graph.js", include_str!("diff_html/graph.js")),
     ("paths.js", include_str!("diff_html/paths.js")),
+    ("stages.js", include_str!("diff_html/stages.js")),
     ("start.js", include_str!("diff_html/start.js")),
 ];
 
@@ -74,6 +76,7 @@ mod tests {
             runs_needed: None,
             graph: None,
             paths: Vec::new(),
+            stages: None,
             tree: DiffTree {
                 functions: functions.collect(),
                 rows: (0..names.len()).map(row).collect(),

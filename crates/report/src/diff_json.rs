@@ -10,6 +10,8 @@ use perfblame_analysis::{
 use perfblame_cct::{Unit, Warning};
 use serde::Serialize;
 
+mod stages;
+
 /// Writes an answer as JSON: all of it but the tree, however long.
 pub fn diff_json(diff: &Diff, out: &mut dyn Write) -> io::Result<()> {
     serde_json::to_writer_pretty(&mut *out, &Answer::of(diff))?;
@@ -41,6 +43,11 @@ impl Scale {
             Unit::Count => {
                 let found = diff.suspects.iter().chain(&diff.improvements).chain(&diff.moved);
                 let runs = found.flat_map(|row| row.runs_before.iter().chain(&row.runs_after));
+                // Parts of trees are means over the runs.
+                let single = |side: &SideTotals| side.totals.len() < 2;
+                if diff.stages.is_some() && !(single(&diff.before) && single(&diff.after)) {
+                    return Self { decimals: diff.metric.decimals, whole: false };
+                }
                 let totals = diff.before.totals.iter().chain(&diff.after.totals);
                 totals.chain(runs).all(|cost| (cost - cost.round()).abs() < 1e-6)
             }
@@ -108,6 +115,8 @@ struct Answer<'a> {
     graph: Option<Graph<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     paths: Option<Vec<PathRow<'a>>>,
+    #[serde(flatten)]
+    stages: Option<stages::StagesRow<'a>>,
     warnings: Vec<WarningRow<'a>>,
 }
 
@@ -281,6 +290,7 @@ impl<'a> Answer<'a> {
             runs_needed: diff.runs_needed,
             graph: diff.graph.as_ref().map(|row| graph(row, scale)),
             paths,
+            stages: diff.stages.as_ref().map(|row| stages::StagesRow::of(row, scale)),
             warnings: diff.warnings.iter().map(warning).collect(),
         }
     }

@@ -4,6 +4,8 @@
 //! with every letter that means something to Markdown as an entity, which reads the same in and outside tables and
 //! notifies nobody. Comments have a limit of 65,536 characters; what does not fit is counted and said.
 
+mod stages;
+
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
@@ -44,6 +46,7 @@ pub fn diff_markdown(diff: &Diff, limit: usize, out: &mut dyn Write) -> io::Resu
         }
         Method::CriticalGraph => page.graph(limit),
         Method::Paths => page.paths(limit),
+        Method::Stages => page.stages(limit),
     }
     page.runtime();
     page.about();

@@ -9,7 +9,8 @@ use std::fmt::Write as _;
 use std::io::{self, Write};
 
 use perfblame_analysis::{
-    CodeChange, CriticalNode, Diff, FunctionView, Kind, Method, RankedPath, Suspect, Verdict,
+    CodeChange, CriticalNode, Diff, FunctionView, Kind, Method, RankedPath, StagedSubtree, Suspect,
+    Verdict, WeightChange, WhichSide,
 };
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -19,6 +20,7 @@ use crate::diff_json::Scale;
 use crate::diff_words::{Words, headline, p_value};
 use crate::layout::clean;
 use crate::numbers::{counted, in_percent};
+use crate::stage_words::{by_candidates, parts, why, why_weight};
 use location::{Location, fingerprint, location, place_in_file};
 
 /// Paths that become results. Hosts take some thousand results, people fewer.
@@ -154,7 +156,12 @@ impl<'a> Log<'a> {
                 let paths = diff.paths.iter().take(MOST_PATHS);
                 paths.filter_map(|path| ranked(path, by)).collect()
             }
+            Method::Stages => staged(by),
         };
+        if diff.method == Method::Stages && results.len() == MOST_PATHS {
+            let text = format!("the {MOST_PATHS} costliest differences: `--format json` has more");
+            notifications.push(notification("differences-left-out", &text));
+        }
         let more = diff.paths.len().saturating_sub(MOST_PATHS);
         if diff.method == Method::Paths && more > 0 {
             let more = counted(more as u64, "path", "paths");
@@ -391,6 +398,62 @@ fn ranked<'a>(row: &'a RankedPath, by: By<'_>) -> Option<Outcome<'a>> {
             "latency": scale.amount(slowest.latency),
         }),
     })
+}
+
+/// What costs more by stages, the costliest first: subtrees that are only after, and contexts with more weight.
+fn staged<'a>(by: By<'a>) -> Vec<Outcome<'a>> {
+    let By { diff, words, scale } = by;
+    let Some(stages) = &diff.stages else { return Vec::new() };
+    let whole = diff.after.total.median - diff.before.total.median;
+    let outcome =
+        |kind: Kind, path: &'a [FunctionView], delta: f64, text: String, changes: Vec<_>| {
+            let function = path.last()?;
+            let (rule_id, rule_index) = rule(kind);
+            let path: Vec<&FunctionView> = path.iter().collect();
+            Some(Outcome {
+                rule_id,
+                rule_index,
+                level: level(diff),
+                message: Message { text: literal(&clean(&text)) },
+                locations: [location(function)],
+                related_locations: changes.into_iter().enumerate().filter_map(change).collect(),
+                partial_fingerprints: json!({ "perfblameContext/v1": fingerprint(&path) }),
+                stacks: [stack(&path)],
+                rank: percent(delta / whole),
+                properties: json!({ "delta": scale.amount(delta) }),
+            })
+        };
+    let subtree = |row: &'a StagedSubtree| {
+        let name = words.name(row.path.last()?);
+        let mut text = format!("{name}: {}, {}", words.change(row.cost), why(row));
+        if let Some(candidates) = by_candidates(&row.candidates, words) {
+            let _ = write!(text, "; {candidates}");
+        }
+        text.push('.');
+        let above = row.candidates.iter().flat_map(|candidate| &candidate.changes);
+        outcome(Kind::New, &row.path, row.cost, text, row.changes.iter().chain(above).collect())
+    };
+    let weight = |row: &'a WeightChange| {
+        let name = words.name(row.path.last()?);
+        let (delta, costs) = (row.after - row.before, words.costs(row.before, row.after));
+        let why = why_weight(row, stages, words);
+        let mut text = format!("{name}: {} ({costs}), {why}", words.change(delta));
+        if let Some(candidates) = by_candidates(&row.candidates, words) {
+            let _ = write!(text, "; {candidates}");
+        }
+        text.push('.');
+        let changes = row.candidates.iter().flat_map(|candidate| &candidate.changes).collect();
+        outcome(Kind::Slower, &row.path, delta, text, changes)
+    };
+    let after = parts(stages).into_iter().flat_map(|part| &part.subtrees);
+    let after = after.filter(|row| row.side == WhichSide::After);
+    let heavier = stages.weights.iter().filter(|row| row.after > row.before);
+    let mut results: Vec<(f64, Outcome<'a>)> = after
+        .filter_map(|row| Some((row.cost, subtree(row)?)))
+        .chain(heavier.filter_map(|row| Some((row.after - row.before, weight(row)?))))
+        .collect();
+    results.sort_by(|(one, _), (other, _)| other.total_cmp(one));
+    results.into_iter().take(MOST_PATHS).map(|(_, outcome)| outcome).collect()
 }
 
 fn stack<'a>(path: &[&'a FunctionView]) -> Stack<'a> {

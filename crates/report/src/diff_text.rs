@@ -5,6 +5,7 @@
 
 mod graph;
 mod paths;
+mod stages;
 mod suspects;
 
 use std::fmt::Write as _;
@@ -53,6 +54,7 @@ pub fn diff_text(diff: &Diff, how: DiffLook, out: &mut dyn Write) -> io::Result<
         Method::Suspects => page.suspects(out)?,
         Method::CriticalGraph => graph::write(&page, out).map(|()| false)?,
         Method::Paths => paths::write(&page, out)?,
+        Method::Stages => stages::write(&page, out)?,
     };
     page.runtime(out)?;
     if folded {

@@ -10,6 +10,7 @@ use perfblame_cct::{Metric, Unit};
 use crate::layout::{Look, clean, columns, shortened};
 use crate::numbers::{counted, grouped, in_percent, quantity, significant};
 use crate::show_text::place_of;
+use crate::stage_words::{self, lead};
 
 /// How figures and names of one answer are written.
 #[derive(Clone, Copy)]
@@ -213,6 +214,10 @@ pub fn headline_parts(diff: &Diff, words: Words<'_>) -> Vec<Part> {
                 line.words("; best guess: ");
                 line.name(words.name(&first.function));
             }
+            if lead(diff).is_some() {
+                line.words("; ");
+                explain_by_stage(diff, words, &mut line);
+            }
         }
     }
     line.0
@@ -313,6 +318,40 @@ fn explain(diff: &Diff, words: Words<'_>, line: &mut Line) {
     }
 }
 
+/// The largest part of the change by stages, and the change of the code behind it.
+fn explain_by_stage(diff: &Diff, words: Words<'_>, line: &mut Line) {
+    let (Some((lead, delta)), Some(stages)) = (lead(diff), &diff.stages) else { return };
+    let change = diff.after.total.median - diff.before.total.median;
+    let share = delta / change;
+    line.words(&match share {
+        share if share > 1.0 => format!("{} in ", words.change(delta)),
+        share => format!("{} of it is ", in_percent(share)),
+    });
+    let Some(function) = lead.function() else { return };
+    line.name(words.name(function));
+    let (between, last) = lead.words(stages);
+    let candidate = lead.candidate();
+    if let Some(candidate) = candidate {
+        line.words(between);
+        line.name(words.name(&candidate.function));
+    }
+    line.words(last);
+    let changes = candidate.map(|candidate| &candidate.changes);
+    let own = match &lead {
+        stage_words::Lead::Subtree(row) => row.changes.first(),
+        stage_words::Lead::Weight(row) => {
+            row.candidates.first().and_then(|row| row.changes.first())
+        }
+    };
+    let change = changes.and_then(|changes| changes.first()).or(own);
+    let place = change.map(stage_words::place).unwrap_or_default();
+    if !place.is_empty() {
+        line.words(" (");
+        line.name(clean(&place).into_owned());
+        line.words(")");
+    }
+}
+
 /// What the other methods say, or the runtime.
 fn explain_otherwise(diff: &Diff, words: Words<'_>, line: &mut Line) {
     let change = diff.after.total.median - diff.before.total.median;
@@ -337,6 +376,9 @@ fn explain_otherwise(diff: &Diff, words: Words<'_>, line: &mut Line) {
         line.name(words.name(&leaf.function));
         let new = if path.new { ", new" } else { "" };
         return line.words(&format!(" ({}{new})", words.change(path.cost)));
+    }
+    if lead(diff).is_some() {
+        return explain_by_stage(diff, words, line);
     }
     let share = |row: &RuntimeCost| (row.after - row.before) / change;
     let largest = diff.runtime.iter().max_by(|a, b| share(a).total_cmp(&share(b)));

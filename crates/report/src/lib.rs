@@ -24,6 +24,7 @@ mod page;
 pub mod pprof;
 mod show_text;
 pub mod speedscope;
+mod stage_words;
 mod threads;
 mod tree_text;
 mod wire;

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use expect_test::{Expect, expect};
 use perfblame_cct::{Grain, merge_runs};
-use perfblame_changes::{FileChange, Hunk, Language};
+use perfblame_changes::{ChangeKind, FileChange, Hunk, Language};
 use perfblame_fixtures::outline;
 
 use super::*;

@@ -3,6 +3,7 @@
 pub use perfblame_blame::{Kind, Verdict};
 use perfblame_cct::{Metric, Warning};
 
+use super::Stages;
 use crate::FunctionView;
 
 /// How the difference was explained.
@@ -15,6 +16,8 @@ pub enum Method {
     CriticalGraph,
     /// Call paths ranked by their cost difference, `[introperf]`.
     Paths,
+    /// Differences by the code change behind them, `[parcs]`.
+    Stages,
 }
 
 impl Method {
@@ -24,6 +27,7 @@ impl Method {
             Self::Suspects => "suspects",
             Self::CriticalGraph => "critical-graph",
             Self::Paths => "paths",
+            Self::Stages => "stages",
         }
     }
 }
@@ -67,6 +71,8 @@ pub struct Diff {
     pub graph: Option<CriticalGraph>,
     /// The ranked paths, when asked for (and for pages that draw them).
     pub paths: Vec<RankedPath>,
+    /// Both trees taken apart by what changed in the code, when asked for.
+    pub stages: Option<Stages>,
     /// Both trees as one with their costs, for pictures; empty when they were not asked for.
     pub tree: DiffTree,
     /// What was wrong or surprising.

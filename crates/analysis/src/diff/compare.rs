@@ -8,7 +8,7 @@ use super::comparable::{Scaling, quantum, unequal_lengths};
 use super::metric::choose;
 use super::{
     Diff, DiffError, DiffQuery, DiffRow, DiffTree, Estimate, Fate, Method, MinDelta, RuntimeCost,
-    SideTotals, Suspect, critical_graph, paths, waits, warnings, was,
+    SideTotals, Suspect, critical_graph, labels, paths, stages, waits, warnings, was,
 };
 use crate::{FunctionView, Loaded};
 
@@ -24,9 +24,24 @@ pub fn diff(before: &Loaded, after: &Loaded, query: &DiffQuery) -> Result<Diff, 
         tree: &sets[side].tree,
         weights: &weights[side],
     });
-    let identity = Identity::of(&sides[0], &sides[1]);
-    let matching = match_anchored(&sides[0], &sides[1], &identity);
-    let joint = join(&sides[0], &sides[1], &identity, &matching);
+    let staged = (query.method == Method::Stages).then(|| {
+        let [before, after] = sets.map(|set| &set.symbols);
+        let labels = match &query.changes {
+            Some(changes) => labels::of_changes(before, after, changes),
+            None => labels::inferred(before, after),
+        };
+        (stages::take_apart(&sides, &labels, &metric.metric), labels)
+    });
+    let own;
+    let (identity, matching) = if let Some((staged, _)) = &staged {
+        (&staged.identity, &staged.matching)
+    } else {
+        let identity = Identity::of(&sides[0], &sides[1]);
+        let matching = match_anchored(&sides[0], &sides[1], &identity);
+        own = (identity, matching);
+        (&own.0, &own.1)
+    };
+    let joint = join(&sides[0], &sides[1], identity, matching);
     let runs = [0, 1].map(|side| {
         // Values are as users see them from here on.
         let shown = sets[side].metrics[ids[side].index()].shown(1);
@@ -64,8 +79,8 @@ pub fn diff(before: &Loaded, after: &Loaded, query: &DiffQuery) -> Result<Diff, 
     let explained = findings.map(|finding| finding.delta.value).sum::<f64>() / found.change.value;
     diff.warnings.extend(unequal_lengths(before, after, query, explained));
     waits::explain(&mut diff, sets, ids, &joint, &scaling.factors, query);
-    was::annotate(&mut diff.suspects, &joint, &identity, &sides);
-    was::annotate(&mut diff.improvements, &joint, &identity, &sides);
+    was::annotate(&mut diff.suspects, &joint, identity, &sides);
+    was::annotate(&mut diff.improvements, &joint, identity, &sides);
     match query.method {
         Method::Suspects => {}
         Method::CriticalGraph => {
@@ -76,6 +91,12 @@ pub fn diff(before: &Loaded, after: &Loaded, query: &DiffQuery) -> Result<Diff, 
             let (ranked, folded) = paths::ranked_paths(&diff.tree, &diff.metric);
             diff.paths = ranked;
             diff.warnings.extend(folded);
+        }
+        Method::Stages => {
+            if let Some((staged, labels)) = &staged {
+                let (sides, runs, changes) = (&sides, &runs, query.changes.as_deref());
+                stages::explain(&mut diff, &stages::Taken { staged, sides, runs, labels, changes });
+            }
         }
     }
     Ok(diff)
@@ -164,6 +185,7 @@ fn answer(
         runs_needed: found.runs_needed,
         graph: None,
         paths: Vec::new(),
+        stages: None,
         tree: if query.skip_tree && query.method != Method::Paths {
             DiffTree::default()
         } else {

@@ -381,7 +381,10 @@ fn lawful(matching: &Matching, before: &Drawn, after: &Drawn) -> Result<(), Stri
                     site(before, old).zip(site(before, partner)),
                     site(after, new).zip(site(after, child)),
                 );
+                // Two calls in one line do not tell their order.
                 if let (Some(one), Some(other)) = sites
+                    && one.0 != one.1
+                    && other.0 != other.1
                     && (one.0 < one.1) != (other.0 < other.1)
                 {
                     return Err(format!("rule 4: {said}"));

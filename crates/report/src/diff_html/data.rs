@@ -10,6 +10,7 @@ use serde::Serialize;
 
 use super::columns::{packed, packed_costs, packed_signed};
 use super::fold::{FlameBox, Folded, What, fold};
+use super::stages::{StagesData, stages_data};
 use crate::diff_words::{Words, headline, short_commit};
 use crate::page::Metric;
 use crate::show_text::place_of;
@@ -46,6 +47,7 @@ pub struct Data<'a> {
     runs_needed: Option<u32>,
     graph: Option<GraphData>,
     paths: PathsData,
+    stages: Option<StagesData<'a>>,
     warnings: Vec<WarningData<'a>>,
     layers: [&'static str; Layer::ALL.len()],
     functions: Functions,
@@ -94,7 +96,7 @@ struct SuspectData<'a> {
 }
 
 #[derive(Serialize)]
-struct ChangeData<'a> {
+pub(super) struct ChangeData<'a> {
     kind: &'a str,
     function: &'a str,
     file: &'a str,
@@ -192,6 +194,7 @@ pub fn page_data<'a>(diff: &'a Diff, paths: &'a [RankedPath]) -> Data<'a> {
         runs_needed: diff.runs_needed,
         graph: diff.graph.as_ref().map(|graph| graph_data(graph, &mut known)),
         paths: paths_data(paths, &mut known),
+        stages: (diff.stages.as_ref()).map(|stages| stages_data(stages, words, &mut known)),
         warnings: warnings(diff),
         layers: Layer::ALL.map(Layer::name),
         functions: known.functions,
@@ -215,13 +218,13 @@ fn warnings(diff: &Diff) -> Vec<WarningData<'_>> {
 
 /// The functions that the page speaks of, each once.
 #[derive(Default)]
-struct Known<'a> {
+pub(super) struct Known<'a> {
     numbers: HashMap<(&'a str, String, Layer), usize>,
     functions: Functions,
 }
 
 impl<'a> Known<'a> {
-    fn number(&mut self, function: &'a FunctionView) -> usize {
+    pub(super) fn number(&mut self, function: &'a FunctionView) -> usize {
         let place = place_of(function);
         let key = (function.name.as_str(), place, function.layer);
         *self.numbers.entry(key).or_insert_with_key(|(name, place, layer)| {
@@ -279,7 +282,7 @@ fn suspect_data<'a>(
     }
 }
 
-fn change_data(change: &CodeChange) -> ChangeData<'_> {
+pub(super) fn change_data(change: &CodeChange) -> ChangeData<'_> {
     ChangeData {
         kind: &change.kind,
         function: &change.function,

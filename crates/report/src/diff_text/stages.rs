@@ -1,0 +1,165 @@
+//! Both trees taken apart: what each part adds up to, then the costliest subtrees of each, then what weighs other.
+
+use std::io::{self, Write};
+
+use perfblame_analysis::{FunctionView, StagePart, StagedSubtree, Stages, WeightChange};
+
+use super::{MOST_WIDTH, Page};
+use crate::call_path::folded_path;
+use crate::layout::{columns, padded, right, wrapped};
+use crate::numbers::{counted, grouped};
+use crate::show_text::title;
+use crate::stage_words::{
+    PARTS, by_candidates, calls_of, parts, score_sentence, signed_cost, why, why_weight,
+};
+
+/// Lines of a path.
+const PATH_LINES: usize = 2;
+
+/// Writes the parts; says whether a path was folded.
+pub fn write(page: &Page<'_>, out: &mut dyn Write) -> io::Result<bool> {
+    let Some(stages) = &page.diff.stages else { return Ok(false) };
+    totals(page, stages, out)?;
+    let mut folded = false;
+    for ((name, _, about), part) in PARTS.iter().zip(parts(stages)) {
+        folded |= subtrees(page, &format!("{name}: {about}"), part, out)?;
+    }
+    folded |= weights(page, stages, out)?;
+    writeln!(out)?;
+    for line in wrapped(&score_sentence(stages), page.look.width.min(MOST_WIDTH)) {
+        writeln!(out, "{line}")?;
+    }
+    Ok(folded)
+}
+
+/// What each part of the trees adds up to.
+fn totals(page: &Page<'_>, stages: &Stages, out: &mut dyn Write) -> io::Result<()> {
+    title("Where the change is", page.look, out)?;
+    let words = page.words;
+    let named = PARTS.iter().map(|(name, _, _)| *name).zip(parts(stages).map(|part| &part.total));
+    let rows: Vec<[String; 6]> = named
+        .chain([("Common tree", &stages.common)])
+        .map(|(name, total)| {
+            let subtrees =
+                if name == "Common tree" { String::new() } else { grouped(total.subtrees as u64) };
+            let costs = [total.before, total.after].map(|cost| words.cost(cost));
+            let [before, after] = costs;
+            let change = words.change(total.delta());
+            [name.to_owned(), change, before, after, subtrees, grouped(total.nodes as u64)]
+        })
+        .collect();
+    let head = ["part", "change", "before", "after", "subtrees", "nodes"].map(str::to_owned);
+    let width = |column: usize| {
+        std::iter::once(&head).chain(&rows).map(|row| columns(&row[column])).max().unwrap_or(0)
+    };
+    let line = |row: &[String; 6]| {
+        let cells = row.iter().enumerate().map(|(column, cell)| match column {
+            0 => padded(cell, width(0)),
+            _ => right(cell, width(column)),
+        });
+        cells.collect::<Vec<_>>().join("  ").trim_end().to_owned()
+    };
+    writeln!(out, "{}", page.look.dim(&line(&head)))?;
+    for row in &rows {
+        writeln!(out, "{}", line(row))?;
+    }
+    Ok(())
+}
+
+/// So many rows of each list: there are several.
+fn shown(page: &Page<'_>, rows: usize) -> usize {
+    rows.min(if page.limit == usize::MAX { page.limit } else { page.limit.div_ceil(2) })
+}
+
+fn subtrees(
+    page: &Page<'_>,
+    name: &str,
+    part: &StagePart,
+    out: &mut dyn Write,
+) -> io::Result<bool> {
+    if part.subtrees.is_empty() {
+        return Ok(false);
+    }
+    title(name, page.look, out)?;
+    let list = &part.subtrees[..shown(page, part.subtrees.len())];
+    let cost = |row: &StagedSubtree| page.words.change(signed_cost(row));
+    let nodes = |row: &StagedSubtree| grouped(row.nodes as u64);
+    let start = |row: &StagedSubtree| vec![row.rank.to_string(), cost(row), nodes(row)];
+    let rows = list.iter().map(|row| {
+        let mut lines = vec![why(row)];
+        lines.extend(by_candidates(&row.candidates, page.words));
+        (start(row), &*row.path, lines)
+    });
+    let folded = rows_of(page, &["#", "change", "nodes"], rows.collect(), out)?;
+    let hidden = part.total.subtrees - list.len();
+    if hidden > 0 {
+        let listed: f64 = list.iter().map(signed_cost).sum();
+        let more = counted(hidden as u64, "more subtree", "more subtrees");
+        let rest = page.words.change(part.total.delta() - listed);
+        page.note(&format!("{more}, {rest} together: --limit 0 shows all that are listed"), out)?;
+    }
+    Ok(folded)
+}
+
+fn weights(page: &Page<'_>, stages: &Stages, out: &mut dyn Write) -> io::Result<bool> {
+    if stages.weights.is_empty() {
+        return Ok(false);
+    }
+    title("Common tree: the same calls at another cost", page.look, out)?;
+    let list = &stages.weights[..shown(page, stages.weights.len())];
+    let start = |row: &WeightChange| {
+        let change = page.words.change(row.after - row.before);
+        vec![row.rank.to_string(), change, page.words.cost(row.before), page.words.cost(row.after)]
+    };
+    let rows = list.iter().map(|row| {
+        let mut lines = vec![why_weight(row, stages, page.words)];
+        lines.extend(calls_of(row, page.words));
+        lines.extend(by_candidates(&row.candidates, page.words));
+        lines.retain(|line| !line.is_empty());
+        (start(row), &*row.path, lines)
+    });
+    let folded = rows_of(page, &["#", "change", "before", "after"], rows.collect(), out)?;
+    let hidden = stages.weights.len() - list.len();
+    if hidden > 0 {
+        let more = counted(hidden as u64, "more context", "more contexts");
+        page.note(&format!("{more}: --limit 0 shows all that are listed"), out)?;
+    }
+    Ok(folded)
+}
+
+type Row<'a> = (Vec<String>, &'a [FunctionView], Vec<String>);
+
+/// A table whose last column is a path with what is to say below it.
+fn rows_of(
+    page: &Page<'_>,
+    head: &[&str],
+    rows: Vec<Row<'_>>,
+    out: &mut dyn Write,
+) -> io::Result<bool> {
+    let width = |column: usize| {
+        let cells = rows.iter().map(|(cells, _, _)| columns(&cells[column]));
+        cells.max().unwrap_or(0).max(columns(head[column]))
+    };
+    let line = |cells: &mut dyn Iterator<Item = &str>| {
+        let cells = cells.enumerate().map(|(column, cell)| right(cell, width(column)));
+        cells.collect::<Vec<_>>().join("  ") + "  "
+    };
+    let start = line(&mut head.iter().copied());
+    writeln!(out, "{}", page.look.dim(&format!("{start}path")))?;
+    let indent = columns(&start);
+    let room = page.look.width.min(MOST_WIDTH).saturating_sub(indent).max(20);
+    let mut folded = false;
+    for (cells, path, notes) in &rows {
+        let start = line(&mut cells.iter().map(String::as_str));
+        let lines = folded_path(path, room, PATH_LINES, page.look);
+        folded |= lines.folded;
+        for (row, line) in lines.lines.iter().enumerate() {
+            let start = if row == 0 { start.clone() } else { " ".repeat(indent) };
+            writeln!(out, "{start}{line}")?;
+        }
+        for line in notes.iter().flat_map(|note| wrapped(note, room)) {
+            writeln!(out, "{:indent$}{}", "", page.look.dim(&line))?;
+        }
+    }
+    Ok(folded)
+}
