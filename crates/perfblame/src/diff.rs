@@ -92,6 +92,7 @@ impl DiffArgs {
             },
             work: self.work.clone(),
             skip_tree: !self.draws(),
+            changes: None,
         })
     }
 

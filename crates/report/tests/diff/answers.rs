@@ -63,6 +63,7 @@ pub fn compared(verdict: Verdict, before: &[f64], after: &[f64]) -> Diff {
         runs_needed: None,
         graph: None,
         paths: Vec::new(),
+        stages: None,
         tree: DiffTree::default(),
         warnings: Vec::new(),
     }

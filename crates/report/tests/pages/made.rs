@@ -75,6 +75,7 @@ pub fn bare(tree: DiffTree) -> Diff {
         runs_needed: None,
         graph: None,
         paths: Vec::new(),
+        stages: None,
         tree,
         warnings: Vec::new(),
     }
