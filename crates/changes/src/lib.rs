@@ -8,6 +8,7 @@ mod change_set;
 mod compare;
 mod git;
 mod lines;
+mod locate;
 mod parallel;
 pub mod source;
 
@@ -18,4 +19,5 @@ pub use change_set::{
 pub use compare::{ChangedFile, FileVersion, SourceComparison, compare_sources, file_kind};
 pub use git::{Commit, GitError, History, Repository, Revision};
 pub use lines::{LineFate, LineMap};
+pub use locate::{FrameQuery, Location, SourceIndex, Why};
 pub use source::{BodyHash, FunctionKind, SourceFile, SourceFunction, functions_in, source_file};
