@@ -488,7 +488,10 @@ fn share(found: &mut [Location], files: usize) {
 
 /// Overloads that the signature excludes are left out, if any is left.
 fn narrowed_by_signature(index: &SourceIndex, rows: Vec<Row>, frame: &FrameQuery) -> Vec<Row> {
-    let Some(signature) = frame.signature.filter(|_| rows.len() > 1) else { return rows };
+    // Some tools print parameters with the name.
+    let with_name = || frame.function.contains('(').then_some(frame.function);
+    let signature = frame.signature.or_else(with_name).filter(|_| rows.len() > 1);
+    let Some(signature) = signature else { return rows };
     let plain = |text: &str| -> String {
         let inside = text.split_once('(').map_or(text, |(_, rest)| rest);
         let inside = inside.rsplit_once(')').map_or(inside, |(inside, _)| inside);

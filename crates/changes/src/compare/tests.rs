@@ -118,10 +118,9 @@ fn renamed_moved_and_deleted_functions() {
     check_changes(
         &[changed("a.js", &before, &after)],
         &expect![[r#"
-        Inlined sum a.js:1-5 => - with total a.js:2-6 @@ -1 +1,2 @@ 0.69
-        Extracted - => total a.js:2-6 with sum a.js:1-5 @@ -1 +1,2 @@ 0.69
-        Deleted gone a.js:6-6 => - @@ -6,2 +6,0 @@
-    "#]],
+            Renamed sum a.js:1-5 => total a.js:2-6 @@ -1 +1,2 @@ 0.90
+            Deleted gone a.js:6-6 => - @@ -6,2 +6,0 @@
+        "#]],
     );
     let before = format!("export function sum{body}");
     let after = format!("import x from 'y';\nexport function sum{body}");
@@ -141,8 +140,7 @@ fn renamed_moved_and_deleted_functions() {
     check_changes(
         &[changed("a.js", &format!("function sum{body}"), &format!("function total{edited}"))],
         &expect![[r#"
-            Added - => total a.js:1-6 @@ -1 +1 @@ @@ -3,0 +4 @@ +log() +Loop
-            Inlined sum a.js:1-5 => - with total a.js:1-6 @@ -1 +1 @@ 0.63
+            Renamed sum a.js:1-5 => total a.js:1-6 @@ -1 +1 @@ @@ -3,0 +4 @@ +log() 0.73
         "#]],
     );
 }
