@@ -243,8 +243,7 @@ fn a_full_recording_stops_and_the_program_goes_on() {
     program.directory = folder.path().to_owned();
     program.stdout = perfblame_record::Output::File(folder.path().join("printed"));
     program.stderr = perfblame_record::Output::Discard;
-    let mut settings = Settings::default();
-    settings.size_limit = Some(1);
+    let settings = Settings { size_limit: Some(1), ..Settings::default() };
     let cancel = AtomicBool::new(false);
     let run =
         record_run(Profiler::Perf, &program, &settings, folder.path(), "full", &cancel).unwrap();
