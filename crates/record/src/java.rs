@@ -38,14 +38,13 @@ const LAST_WORDS: Duration = Duration::from_secs(1);
 pub fn record(run: &Run<'_>) -> Result<Made, RecordError> {
     let found = find(run.program)?;
     let (folder, _elsewhere) = speakable(run)?;
-    let options = match run.profiler {
-        Profiler::JavaExact => agent_options(run, &folder)?,
-        _ => {
-            let settings = folder.join("perfblame.jfc");
-            let text = flight_recorder::settings(run.frequency);
-            fs::write(&settings, text).map_err(RecordError::file("write", &settings))?;
-            recorder_options(version(run.program, &found.path, &found.kind), &folder)
-        }
+    let options = if run.profiler == Profiler::JavaExact {
+        agent_options(run, &folder)?
+    } else {
+        let settings = folder.join("perfblame.jfc");
+        let text = flight_recorder::settings(run.frequency);
+        fs::write(&settings, text).map_err(RecordError::file("write", &settings))?;
+        recorder_options(version(run.program, &found.path, &found.kind), &folder)
     };
     let options: Vec<OsString> =
         options.into_iter().chain(run.settings.extra.iter().cloned()).collect();
@@ -72,18 +71,19 @@ pub fn record(run: &Run<'_>) -> Result<Made, RecordError> {
             *file = to;
         }
     }
-    let mut made = Made::of(ended, files);
-    made.complaint =
-        "no JVM wrote a recording: none ran, it was killed, or it still runs".to_owned();
     let daemon = found.path.file_name().is_some_and(|name| {
         name.as_bytes().starts_with(b"gradle") || name.as_bytes().starts_with(b"mvnd")
     });
-    made.help = Some(if daemon {
-        "a daemon writes its recording when it ends: add `--no-daemon`".to_owned()
+    let help = if daemon {
+        "a daemon writes its recording when it ends: add `--no-daemon`"
     } else {
-        "a program that ends by `Runtime.halt` or a signal leaves none".to_owned()
-    });
-    Ok(made)
+        "a program that ends by `Runtime.halt` or a signal leaves none"
+    };
+    Ok(Made {
+        complaint: "no JVM wrote a recording: none ran, it was killed, or it still runs".to_owned(),
+        help: Some(help.to_owned()),
+        ..Made::of(ended, files)
+    })
 }
 
 fn launch(run: &Run<'_>, words: &[OsString]) -> Result<Ended, RecordError> {
