@@ -2,3 +2,5 @@
 //!
 //! All code that is about one platform is here.
 #![warn(missing_docs)]
+
+pub mod java_exact;

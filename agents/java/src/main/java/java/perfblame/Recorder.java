@@ -237,6 +237,10 @@ public final class Recorder {
      * would otherwise take all of it, and nothing would be known of what comes last.
      */
     private boolean hasRoom(int depth) {
+        if (thread == null) {
+            // What ended threads had room for has room in their sum.
+            return true;
+        }
         int all = NODES.get();
         if (all >= nodeLimit || nodes >= threadNodeLimit) {
             return false;

@@ -6,7 +6,7 @@ import java.lang.instrument.Instrumentation;
 import java.perfblame.Recorder;
 
 /** One JVM under the agent, from its start to its last profile. */
-final class Session {
+public final class Session {
     private static Session current;
 
     private final Options options;
@@ -20,7 +20,8 @@ final class Session {
         instrumenter = new Instrumenter(options, methods);
     }
 
-    static void start(String text, Instrumentation instrumentation) {
+    /** The JVM starts. Public, as the caller may be of another loader. */
+    public static void start(String text, Instrumentation instrumentation) {
         if (current != null) {
             System.err.println("perfblame: the agent is there twice; the first one goes on");
             return;
@@ -49,7 +50,8 @@ final class Session {
         instrumentation.addTransformer(session.instrumenter, false);
     }
 
-    static void attached(String command) {
+    /** Somebody asks for something in the middle. */
+    public static void attached(String command) {
         if (current == null) {
             System.err.println("perfblame: start the program with -javaagent to profile it");
         } else if (command == null || command.isEmpty() || command.equals("dump")) {

@@ -16,6 +16,7 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Function;
 import java.util.function.IntBinaryOperator;
@@ -365,6 +366,7 @@ public class Nasty {
         }
         out.println();
         pool.shutdown();
+        pool.awaitTermination(1, TimeUnit.MINUTES);
         Thread dies = new Thread(() -> {
             throw new IllegalStateException("on purpose");
         }, "dies");
@@ -378,7 +380,16 @@ public class Nasty {
         }, "endless");
         endless.setDaemon(true);
         endless.start();
-        out.println("threads " + Thread.activeCount() + " in " + Thread.currentThread().getThreadGroup().getName());
+        Thread[] others = new Thread[100];
+        int running = Thread.currentThread().getThreadGroup().enumerate(others);
+        List<String> names = new ArrayList<>();
+        for (Thread other : Arrays.copyOf(others, running)) {
+            // One of a pool may be about to end.
+            if (!other.getName().startsWith("pool-") && !other.getName().startsWith("ForkJoin")) {
+                names.add(other.getName());
+            }
+        }
+        out.println(names + " in " + Thread.currentThread().getThreadGroup().getName());
     }
 
     static void idle() {
