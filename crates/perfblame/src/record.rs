@@ -261,10 +261,7 @@ impl RecordArgs {
                 EventArg::CpuClock => Event::CpuClock,
                 EventArg::Cycles => Event::Cycles,
             },
-            java_exact: JavaExact {
-                agent: self.agent.clone().or_else(agent_beside_us),
-                packages: self.packages.clone(),
-            },
+            java_exact: JavaExact { agent: self.agent.clone(), packages: self.packages.clone() },
             extra: self.profiler_args.clone(),
             ..Settings::default()
         }
@@ -290,12 +287,6 @@ impl RecordArgs {
         }
         Ok(std::path::absolute(folder)?)
     }
-}
-
-/// The agent's jar, where it is installed with us.
-fn agent_beside_us() -> Option<PathBuf> {
-    let beside = std::env::current_exe().ok()?.with_file_name("perfblame-agent.jar");
-    beside.is_file().then_some(beside)
 }
 
 /// The number after that of the last run in a folder.
