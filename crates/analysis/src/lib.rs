@@ -6,6 +6,7 @@
 #![warn(missing_docs)]
 
 mod attribute;
+mod check;
 mod diff;
 mod find;
 mod load;
@@ -16,6 +17,10 @@ mod sources;
 mod tree_view;
 
 pub use attribute::{Attribution, Blame, Code, Located, Sources, attribute};
+pub use check::{
+    BisectState, BisectStep, Bisection, Check, Compared, Comparison, FailureView, Outcome, Reach,
+    RevisionView,
+};
 pub use diff::{
     Candidate, ChangedFunction, ChangedKind, CodeChange, CodePlace, CriticalGraph, CriticalNode,
     Diff, DiffError, DiffQuery, DiffRow, DiffTree, Estimate, Fate, HeatScale, Kind, Method,

@@ -3,7 +3,8 @@
 //! It assumes nothing about how runs scatter, and has no power with few runs: of three and three there are twenty
 //! ways. It is the cross-check of the tests that assume more.
 
-/// Ways beyond this are not tried; a regular part of them is, the given one always among them.
+/// Where there are more ways than this, so many are drawn, always the same, with the given one among them: of twenty
+/// and twenty runs there are more ways than anybody can walk through.
 const MOST_WAYS: u64 = 20_000;
 
 /// The two-sided p-value of the difference of means, and the least one that so many runs allow.
@@ -19,31 +20,48 @@ pub fn permutation_test(before: &[f64], after: &[f64]) -> (f64, f64) {
     let observed = (after.iter().sum::<f64>() - expected).abs();
     let slack = all.iter().fold(0.0f64, |most, value| most.max(value.abs())) * 1e-9;
     let ways = binomial(runs as u64, chosen as u64);
-    let step = ways.div_ceil(MOST_WAYS).max(1);
     // The least p: this division, and its mirror image where the sides are equal.
     let mirrored = if before.len() == after.len() { 2.0 } else { 1.0 };
     let least = mirrored / ways as f64;
     let mut rows: Vec<usize> = (0..chosen).collect();
-    let (mut extreme, mut tried, mut way) = (0u64, 0u64, 0u64);
-    loop {
-        if way.is_multiple_of(step) {
-            let sum: f64 = rows.iter().map(|row| all[*row]).sum();
-            tried += 1;
-            if (sum - expected).abs() >= observed - slack {
-                extreme += 1;
+    let (mut extreme, mut tried) = (0u64, 0u64);
+    let mut look = |sum: f64| {
+        tried += 1;
+        extreme += u64::from((sum - expected).abs() >= observed - slack);
+    };
+    if ways <= MOST_WAYS {
+        loop {
+            look(rows.iter().map(|row| all[*row]).sum());
+            if !next_choice(&mut rows, runs) {
+                break;
             }
         }
-        way += 1;
-        if way >= ways || !next_choice(&mut rows, runs) {
-            break;
+    } else {
+        look(after.iter().sum());
+        let mut deck = all.clone();
+        let mut random = Draws(0);
+        for _ in 1..MOST_WAYS {
+            for at in 0..chosen {
+                deck.swap(at, at + random.below(runs - at));
+            }
+            look(deck.iter().take(chosen).sum());
         }
     }
-    if step > 1 {
-        // The given division itself.
-        extreme += 1;
-        tried += 1;
-    }
     ((extreme as f64 / tried as f64).max(least).min(1.0), least)
+}
+
+/// The same numbers on every machine (splitmix64).
+struct Draws(u64);
+
+impl Draws {
+    /// A number below `end`, which is small: what the remainder prefers is far below what so many ways can show.
+    fn below(&mut self, end: usize) -> usize {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((mixed ^ (mixed >> 31)) % end.max(1) as u64) as usize
+    }
 }
 
 /// The next choice of rows in lexical order.

@@ -1,2 +1,37 @@
 //! Two revisions of a program: check out, build, run interleaved, stop when the answer is clear.
+//!
+//! [`check()`] compares two revisions of the repository around a folder as `perfblame.toml` says, [`bisect()`] finds the
+//! commit among many, [`init`] writes the file, [`hook`] has git start checks. Everything kept lies in the git directory
+//! ([`Home`]); the user's index and working tree are never touched.
 #![warn(missing_docs)]
+
+mod attribution;
+mod bench;
+mod bisect;
+mod check;
+pub mod config;
+mod failure;
+mod git;
+pub mod hook;
+mod home;
+pub mod init;
+mod key;
+mod machine;
+mod process;
+mod sequential;
+mod stored;
+mod trees;
+mod watch;
+
+pub use attribution::Attribution;
+pub use bisect::{Walk, bisect};
+pub use check::{CheckOptions, Session, Times, check};
+pub use config::Config;
+pub use failure::Failure;
+pub use git::{Git, Revision};
+pub use home::{Busy, Home, Lock};
+pub use sequential::{Decided, Ended, FALSE_ALARM, Plan, Runs, Side, Sides, decide};
+pub use trees::{Built, Recipe, Trees};
+pub use watch::{Event, Unwatched, Watch};
+
+use key::key;

@@ -91,7 +91,7 @@ fn rounded(number: f64) -> f64 {
 }
 
 #[derive(Serialize)]
-struct Answer<'a> {
+pub(crate) struct Answer<'a> {
     schema: &'static str,
     method: &'static str,
     metric: MetricRow<'a>,
@@ -103,7 +103,7 @@ struct Answer<'a> {
     threshold: Amount,
     #[serde(skip_serializing_if = "Option::is_none")]
     normalised: Option<&'a str>,
-    suspects: Vec<SuspectRow<'a>>,
+    pub(crate) suspects: Vec<SuspectRow<'a>>,
     improvements: Vec<SuspectRow<'a>>,
     moved: Vec<SuspectRow<'a>>,
     minor: Minor,
@@ -155,7 +155,7 @@ struct Function<'a> {
 }
 
 #[derive(Serialize)]
-struct SuspectRow<'a> {
+pub(crate) struct SuspectRow<'a> {
     rank: usize,
     #[serde(flatten)]
     function: Function<'a>,
@@ -259,14 +259,14 @@ struct Step<'a> {
 }
 
 #[derive(Serialize)]
-struct WarningRow<'a> {
+pub(crate) struct WarningRow<'a> {
     code: &'a str,
     message: &'a str,
     count: u64,
 }
 
 impl<'a> Answer<'a> {
-    fn of(diff: &'a Diff) -> Self {
+    pub(crate) fn of(diff: &'a Diff) -> Self {
         let scale = Scale::of(diff);
         let paths = (diff.method == Method::Paths)
             .then(|| diff.paths.iter().map(|path| ranked(path, scale)).collect());
@@ -321,7 +321,7 @@ fn function(function: &FunctionView) -> Function<'_> {
     }
 }
 
-fn suspect(row: &Suspect, scale: Scale) -> SuspectRow<'_> {
+pub(crate) fn suspect(row: &Suspect, scale: Scale) -> SuspectRow<'_> {
     SuspectRow {
         rank: row.rank,
         function: function(&row.function),
@@ -408,6 +408,6 @@ fn ranked(path: &RankedPath, scale: Scale) -> PathRow<'_> {
     }
 }
 
-fn warning(warning: &Warning) -> WarningRow<'_> {
+pub(crate) fn warning(warning: &Warning) -> WarningRow<'_> {
     WarningRow { code: &warning.code, message: &warning.message, count: warning.count }
 }

@@ -19,7 +19,7 @@ use crate::numbers::{counted, in_percent};
 use crate::show_text::place_of;
 
 /// What hosts accept for a comment, in characters; we count bytes, which are never fewer.
-const MOST: usize = 65_536;
+pub(crate) const MOST: usize = 65_536;
 
 /// Kept free for what is said about the rest.
 const RESERVE: usize = 512;
@@ -366,12 +366,12 @@ fn path(path: &[FunctionView]) -> String {
 }
 
 /// A text as code.
-fn code(text: &str) -> String {
+pub(crate) fn code(text: &str) -> String {
     format!("<code>{}</code>", escaped(text))
 }
 
 /// A text that Markdown takes as it is.
-fn escaped(text: &str) -> String {
+pub(crate) fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let text = clean(text);
     let mut letters = text.chars().peekable();
@@ -390,6 +390,6 @@ fn escaped(text: &str) -> String {
 }
 
 /// A text inside an HTML element, line breaks kept.
-fn entities(text: &str) -> String {
+pub(crate) fn entities(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }

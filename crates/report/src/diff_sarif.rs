@@ -41,6 +41,11 @@ const KINDS: [(Kind, &str, &str); 5] = [
     (Kind::Moved, "MovedCost", "A cost moved here from elsewhere."),
 ];
 
+/// The log as a value, for logs that are made of several.
+pub(crate) fn log_value(diff: &Diff) -> serde_json::Result<Value> {
+    serde_json::to_value(Log::of(diff))
+}
+
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Log<'a> {
@@ -474,6 +479,6 @@ fn percent(share: f64) -> f64 {
 
 /// A message without placeholders and links, sections 3.11.5 and 3.11.6 of the standard: braces are doubled, and a
 /// bracket that a parenthesis follows is not a link's.
-fn literal(text: &str) -> String {
+pub(crate) fn literal(text: &str) -> String {
     text.replace('{', "{{").replace('}', "}}").replace("](", "\\](")
 }

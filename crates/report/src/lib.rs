@@ -2,7 +2,14 @@
 //!
 //! Everything here takes an answer or a profile and a place to write to; nothing asks, measures or decides.
 
+mod bisect;
 mod call_path;
+mod check_html;
+mod check_json;
+mod check_markdown;
+mod check_sarif;
+mod check_text;
+mod check_words;
 pub mod chrome_trace;
 mod convert;
 mod diff_dot;
@@ -29,6 +36,12 @@ mod threads;
 mod tree_text;
 mod wire;
 
+pub use bisect::{bisect_json, bisect_text};
+pub use check_html::check_html;
+pub use check_json::check_json;
+pub use check_markdown::check_markdown;
+pub use check_sarif::check_sarif;
+pub use check_text::check_text;
 pub use convert::{NoTimes, Target, WriteOptions};
 pub use diff_dot::diff_dot;
 pub use diff_html::diff_html;

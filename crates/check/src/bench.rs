@@ -1,0 +1,364 @@
+//! The runs of one workload with one input on two checkouts.
+
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
+
+use perfblame_analysis::Verdict;
+use perfblame_cct::{Profile, Warning, merge};
+use perfblame_record::{
+    Output as RecordOutput, Profiler, Program, RecordError, Settings, choose, frequency_for,
+    record_run, run_plain,
+};
+
+use crate::config::{Output, Workload};
+use crate::machine::surroundings;
+use crate::sequential::{Budget, Runs, Side, Sides};
+use crate::stored::{Shelf, alternating, read_profile};
+use crate::watch::{Event, Watch};
+use crate::{Built, Failure, Home, Revision, key};
+
+/// What is run.
+#[derive(Clone, Copy)]
+pub struct Subject<'a> {
+    /// The workload.
+    pub workload: &'a Workload,
+    /// One of its inputs.
+    pub input: &'a str,
+    /// The user's working tree, where inputs are looked for.
+    pub root: &'a Path,
+    /// Both revisions.
+    pub revisions: [&'a Revision; 2],
+    /// Their checkouts.
+    pub built: [&'a Built; 2],
+}
+
+/// Where runs are kept, and who watches.
+#[derive(Clone, Copy)]
+pub struct Around<'a> {
+    /// perfblame's folder.
+    pub home: &'a Home,
+    /// Hears what happens.
+    pub watch: &'a dyn Watch,
+    /// Set when we should stop.
+    pub cancel: &'a AtomicBool,
+}
+
+/// Makes the runs.
+pub struct Bench<'a> {
+    subject: Subject<'a>,
+    around: Around<'a>,
+    /// The profiler that is used.
+    pub profiler: Profiler,
+    settings: Settings,
+    programs: [Program; 2],
+    shelves: [Shelf; 2],
+    /// Number of this series of alternating runs.
+    series: String,
+    scratch: Scratch,
+    outputs: [BTreeSet<String>; 2],
+    notes: BTreeSet<String>,
+    budget: Budget,
+    /// What the programs took, all together.
+    pub spent: Duration,
+}
+
+/// A folder that goes when this does.
+struct Scratch(PathBuf);
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+impl<'a> Bench<'a> {
+    /// Finds the profiler and how often it samples.
+    pub fn new(subject: Subject<'a>, around: Around<'a>) -> Result<Self, Failure> {
+        let workload = subject.workload;
+        let scratch = around.home.path().join(format!("run.{}", std::process::id()));
+        let scratch = Scratch(scratch);
+        let _ = std::fs::remove_dir_all(&scratch.0);
+        std::fs::create_dir_all(&scratch.0)
+            .map_err(|error| Failure::io("make", &scratch.0, &error))?;
+        let log = around.home.logs().join(format!("run-{}.log", subject.built[1].key));
+        let (input, content) = resolved(subject)?;
+        let programs = [0, 1].map(|side| program(subject, side, &input, &scratch.0, &log));
+        for (program, revision) in programs.iter().zip(subject.revisions) {
+            if !program.directory.is_dir() {
+                let what = format!("there is no folder `{}`", workload.directory.as_deref().unwrap_or("."));
+                return Err(Failure::new(what, format!("in {}", crate::trees::described(revision))));
+            }
+        }
+        let profiler = match &workload.profiler {
+            Some(name) => Profiler::named(name).ok_or_else(|| unknown(name))?,
+            None => choose(&programs[1]).map_err(|error| cannot_record(&error))?.profiler,
+        };
+        let command = workload.run.with_input(&input);
+        let mut same = vec![workload.directory.clone().unwrap_or_default(), content];
+        same.extend(command);
+        same.extend(surroundings(profiler));
+        let texts: Vec<&str> = same.iter().map(String::as_str).collect();
+        let mut bench = Self {
+            subject,
+            around,
+            profiler,
+            settings: Settings::default(),
+            programs,
+            shelves: [0, 1].map(|_| Shelf::of(around.home, "")),
+            series: series(),
+            scratch,
+            outputs: [BTreeSet::new(), BTreeSet::new()],
+            notes: BTreeSet::new(),
+            budget: Budget { whole: workload.budget, spent: Duration::ZERO },
+            spent: Duration::ZERO,
+        };
+        bench.settings.frequency = bench.frequency(&key(&texts))?;
+        let frequency = format!("{:?}", bench.settings);
+        bench.shelves = [0, 1].map(|side| {
+            let parts = [&texts[..], &[&subject.built[side].key, &frequency]].concat();
+            Shelf::of(around.home, &key(&parts))
+        });
+        Ok(bench)
+    }
+
+    /// How often to sample: the first time, a run without a profiler says how short the program is. Both sides, and all
+    /// later checks of this workload, sample as often.
+    fn frequency(&mut self, key: &str) -> Result<Option<u32>, Failure> {
+        let path = self.around.home.profiles().join(format!("{key}.frequency"));
+        if let Ok(text) = std::fs::read_to_string(&path) {
+            return Ok(text.trim().parse().ok());
+        }
+        self.running(Side::Before, 0);
+        let ran = run_plain(&self.programs[0], self.around.cancel);
+        let ran = ran.map_err(|error| cannot_record(&error))?;
+        self.spent += ran.wall;
+        self.ended_well(Side::Before, ran.status)?;
+        let frequency = frequency_for(self.profiler, ran.cpu);
+        let _ = std::fs::write(&path, frequency.map_or("usual".to_owned(), |it| it.to_string()));
+        Ok(frequency)
+    }
+
+    /// Runs of earlier checks that can be used.
+    pub fn stored(&mut self) -> Sides {
+        let most = self.subject.workload.max_runs as usize;
+        let [before, after] = &self.shelves;
+        let stored = alternating([before, after], most);
+        let mut sides = Sides::default();
+        for (side, runs) in stored.into_iter().enumerate() {
+            for (number, run) in runs.into_iter().enumerate() {
+                self.outputs[side].insert(run.output);
+                sides.profiles[side].push(run.profile);
+                sides.names[side].push(format!("{} run {}, kept", ["base", "head"][side], number + 1));
+            }
+        }
+        sides
+    }
+
+    /// Runs that are not counted.
+    pub fn warm_up(&mut self) -> Result<(), Failure> {
+        for _ in 0..self.subject.workload.warmup {
+            for side in [Side::Before, Side::After] {
+                self.running(side, 0);
+                let ran = run_plain(&self.programs[side as usize], self.around.cancel);
+                let ran = ran.map_err(|error| cannot_record(&error))?;
+                self.spent += ran.wall;
+                self.ended_well(side, ran.status)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// What was surprising.
+    pub fn warnings(&self) -> Vec<Warning> {
+        let warning = |code: &str, message: String| Warning { code: code.to_owned(), message, count: 1 };
+        let mut all: Vec<Warning> =
+            self.notes.iter().map(|note| warning("profiler", note.clone())).collect();
+        if self.subject.workload.output == Output::Same && self.outputs.iter().any(|it| it.len() > 1) {
+            let message = "the program prints something else every time, so that it was not checked whether both sides do the same; `output = \"ignore\"` says that this is meant";
+            all.push(warning("output-varies", message.to_owned()));
+        }
+        all
+    }
+
+    fn running(&self, side: Side, done: u32) {
+        self.around.watch.event(&Event::Running {
+            workload: &self.subject.workload.name,
+            input: self.subject.input,
+            revision: self.subject.revisions[side as usize],
+            done,
+            most: self.subject.workload.max_runs,
+        });
+    }
+
+    fn ended_well(&self, side: Side, status: std::process::ExitStatus) -> Result<(), Failure> {
+        if status.success() {
+            return Ok(());
+        }
+        let revision = crate::trees::described(self.subject.revisions[side as usize]);
+        let what = format!("`{}` fails on {revision}", self.subject.workload.name);
+        let command = self.subject.workload.run.with_input(self.subject.input).join(" ");
+        let failure = Failure::new(what, format!("`{command}` ended with {status}"));
+        match &self.programs[side as usize].stderr {
+            RecordOutput::File(log) => Err(failure.with_log(log)),
+            _ => Err(failure),
+        }
+    }
+
+    /// Whether both sides print the same, as far as each always prints the same.
+    fn same_output(&self) -> Result<(), Failure> {
+        let [before, after] = &self.outputs;
+        let differs = before.len() == 1 && after.len() == 1 && before != after;
+        if self.subject.workload.output == Output::Ignore || !differs {
+            return Ok(());
+        }
+        let name = &self.subject.workload.name;
+        let text = |side: usize| {
+            let bytes = std::fs::read(self.scratch.0.join(format!("first-{side}"))).unwrap_or_default();
+            String::from_utf8_lossy(&bytes).into_owned()
+        };
+        let why = first_difference(&text(0), &text(1));
+        Err(Failure::new(format!("`{name}` prints something else on both sides"), why).help(
+            "programs that do different things are not compared; if this is meant, put `output = \"ignore\"` into perfblame.toml",
+        ))
+    }
+}
+
+impl Runs for Bench<'_> {
+    fn run(&mut self, side: Side, number: u32) -> Result<Profile, Failure> {
+        self.running(side, number);
+        let started = Instant::now();
+        let row = side as usize;
+        let name = format!("profile-{row}-{number}");
+        let recorded = record_run(
+            self.profiler,
+            &self.programs[row],
+            &self.settings,
+            &self.scratch.0,
+            &name,
+            self.around.cancel,
+        );
+        let recorded = recorded.map_err(|error| cannot_record(&error))?;
+        self.spent += recorded.wall;
+        self.ended_well(side, recorded.status)?;
+        self.notes.extend(recorded.notes);
+        let mut profile: Option<Profile> = None;
+        for path in &recorded.profiles {
+            let read = read_profile(path)?;
+            // A program of several processes is one program.
+            profile = Some(match profile {
+                None => read,
+                Some(known) => merge(&known, &read),
+            });
+            let _ = std::fs::remove_file(path);
+        }
+        let profile = profile.ok_or_else(|| {
+            Failure::new(format!("{} made no profile", self.profiler.name()), "the run is too short")
+        })?;
+        let output = self.scratch.0.join(format!("out-{row}"));
+        let printed = content_key(&output);
+        if self.outputs[row].is_empty() {
+            let _ = std::fs::rename(&output, self.scratch.0.join(format!("first-{row}")));
+        }
+        self.shelves[row].keep(&self.series, number, &profile, &printed);
+        self.outputs[row].insert(printed);
+        if number >= 1 {
+            self.same_output()?;
+        }
+        self.budget.spent += started.elapsed();
+        Ok(profile)
+    }
+
+    fn has_time(&mut self, done: u32) -> bool {
+        self.budget.spent.is_zero() || self.budget.fits(done)
+    }
+
+    fn looked(&mut self, runs: u32, verdict: Verdict, clear: bool) {
+        self.around.watch.event(&Event::Looked {
+            workload: &self.subject.workload.name,
+            input: self.subject.input,
+            runs,
+            verdict,
+            clear,
+        });
+    }
+}
+
+/// A number that no other series has.
+fn series() -> String {
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    format!("{:024}", now.map_or(0, |now| now.as_nanos()))
+}
+
+fn program(subject: Subject<'_>, side: usize, input: &str, scratch: &Path, log: &Path) -> Program {
+    let workload = subject.workload;
+    let root = &subject.built[side].path;
+    let directory = workload.directory.as_ref().map_or(root.clone(), |below| root.join(below));
+    let os = |text: &String| OsString::from(text);
+    Program {
+        directory,
+        environment: workload.environment.iter().map(|(name, it)| (os(name), os(it))).collect(),
+        stdout: RecordOutput::File(scratch.join(format!("out-{side}"))),
+        stderr: RecordOutput::File(log.to_owned()),
+        ..Program::new(workload.run.with_input(input))
+    }
+}
+
+/// The input as both sides get it, and its content: a file of the working tree is the same file for both, whatever a
+/// commit did to it.
+fn resolved(subject: Subject<'_>) -> Result<(String, String), Failure> {
+    let folder = subject.workload.directory.as_deref().unwrap_or(".");
+    let path = subject.root.join(folder).join(subject.input);
+    if subject.input.is_empty() || !path.is_file() {
+        return Ok((subject.input.to_owned(), String::new()));
+    }
+    let path = path.canonicalize().map_err(|error| Failure::io("read", &path, &error))?;
+    Ok((path.display().to_string(), content_key(&path)))
+}
+
+/// Length and hash of a file.
+fn content_key(path: &Path) -> String {
+    let bytes = std::fs::read(path).unwrap_or_default();
+    // Eight bytes at a time, as inputs can be large (FNV-1a over words).
+    let mut hash: u64 = 0xcbf2_9ce4_8422_2325;
+    for word in bytes.chunks(8) {
+        let mut eight = [0; 8];
+        eight[..word.len()].copy_from_slice(word);
+        hash = (hash ^ u64::from_le_bytes(eight)).wrapping_mul(0x0000_0100_0000_01b3);
+        hash ^= hash >> 29;
+    }
+    format!("{}-{hash:016x}", bytes.len())
+}
+
+fn first_difference(before: &str, after: &str) -> String {
+    let (mut before, mut after) = (before.lines(), after.lines());
+    let shown = |line: Option<&str>| match line {
+        Some(line) => line.chars().take(200).collect::<String>(),
+        None => "(nothing more)".to_owned(),
+    };
+    for number in 1.. {
+        let pair = (before.next(), after.next());
+        if pair.0 != pair.1 {
+            return format!("line {number}:\n- {}\n+ {}", shown(pair.0), shown(pair.1));
+        }
+        if pair == (None, None) {
+            break;
+        }
+    }
+    "they differ in what is no text".to_owned()
+}
+
+fn unknown(name: &str) -> Failure {
+    let known: Vec<&str> = Profiler::ALL.iter().map(|profiler| profiler.name()).collect();
+    Failure::new(format!("there is no profiler `{name}`"), "perfblame.toml names it")
+        .help(format!("known are auto, {}", known.join(", ")))
+}
+
+fn cannot_record(error: &RecordError) -> Failure {
+    if matches!(error, RecordError::Cancelled) {
+        return Failure::cancelled();
+    }
+    Failure { help: error.help(), ..Failure::new(error.to_string(), error.why()) }
+}

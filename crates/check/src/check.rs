@@ -1,0 +1,353 @@
+//! `perfblame check`: two revisions, all workloads, one answer.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use perfblame_analysis::{
+    Check, Compared, Comparison, DiffQuery, FailureView, Outcome, RevisionView,
+};
+use perfblame_cct::Warning;
+
+use crate::attribution::Attribution;
+use crate::bench::{Around, Bench, Subject};
+use crate::config::{self, Config, Workload};
+use crate::sequential::{Decided, Ended, FALSE_ALARM, Plan, decide};
+use crate::trees::described;
+use crate::watch::{Event, Watch};
+use crate::{Built, Busy, Failure, Git, Home, Lock, Recipe, Revision, Trees, stored};
+
+/// What to check, and how.
+#[derive(Clone, Debug)]
+pub struct CheckOptions {
+    /// The revision before; where the branch left the main branch when not given.
+    pub base: Option<String>,
+    /// The revision after; the working tree when not given.
+    pub head: Option<String>,
+    /// Another file than `perfblame.toml` at the root.
+    pub config: Option<PathBuf>,
+    /// Only these workloads; all when empty.
+    pub workloads: Vec<String>,
+    /// Only these inputs; all when empty.
+    pub inputs: Vec<String>,
+    /// Use no stored profiles.
+    pub fresh: bool,
+    /// What to do while another check runs.
+    pub busy: Busy,
+    /// Instead of what the file says.
+    pub max_runs: Option<u32>,
+    /// Instead of what the file says.
+    pub budget: Option<Duration>,
+}
+
+impl Default for CheckOptions {
+    fn default() -> Self {
+        Self {
+            base: None,
+            head: None,
+            config: None,
+            workloads: Vec::new(),
+            inputs: Vec::new(),
+            fresh: false,
+            busy: Busy::Wait,
+            max_runs: None,
+            budget: None,
+        }
+    }
+}
+
+/// A repository that is being checked: nobody else checks it meanwhile.
+pub struct Session<'a> {
+    /// The repository.
+    pub git: Git,
+    /// perfblame's folder in it.
+    pub home: Home,
+    /// What is run.
+    pub config: Config,
+    watch: &'a dyn Watch,
+    cancel: &'a AtomicBool,
+    fresh: bool,
+    _lock: Lock,
+}
+
+/// What the runs of a check took.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Times {
+    /// The programs.
+    pub runs: Duration,
+    /// Everything but checkouts and builds.
+    pub all: Duration,
+}
+
+impl<'a> Session<'a> {
+    /// Reads the configuration and takes the lock.
+    pub fn open(
+        folder: &Path,
+        options: &CheckOptions,
+        watch: &'a dyn Watch,
+        cancel: &'a AtomicBool,
+    ) -> Result<Self, Failure> {
+        let git = Git::find(folder)?;
+        let home = Home::of(&git)?;
+        let path = options.config.clone().unwrap_or_else(|| git.root.join(config::FILE));
+        let mut config = Config::read(&path)?;
+        choose(&mut config, options)?;
+        let waits = |holder: &str| watch.event(&Event::Waiting { holder });
+        let lock = home.lock(&git, options.busy, cancel, &waits)?;
+        Ok(Self { git, home, config, watch, cancel, fresh: options.fresh, _lock: lock })
+    }
+
+    fn trees(&self) -> Trees<'_> {
+        Trees {
+            git: &self.git,
+            home: &self.home,
+            limit: self.config.cache.trees,
+            watch: self.watch,
+            cancel: self.cancel,
+        }
+    }
+
+    /// Says a line to whoever watches.
+    pub fn note(&self, text: &str) {
+        self.watch.event(&Event::Note { text });
+    }
+
+    /// Fails when somebody asked us to stop.
+    pub fn go_on(&self) -> Result<(), Failure> {
+        if self.cancel.load(Ordering::Relaxed) { Err(Failure::cancelled()) } else { Ok(()) }
+    }
+
+    /// A revision built for a workload.
+    pub fn built(&self, revision: &Revision, workload: &Workload) -> Result<Built, Failure> {
+        self.go_on()?;
+        let recipe = Recipe {
+            build: workload.build.as_deref(),
+            environment: &workload.environment,
+        };
+        let built = self.trees().built(revision, recipe)?;
+        self.trees().trim(std::slice::from_ref(&built.path));
+        Ok(built)
+    }
+
+    /// Both revisions built; where one cannot be, the failure says which, and whether the other can.
+    fn both_built(
+        &self,
+        revisions: [&Revision; 2],
+        workload: &Workload,
+    ) -> Result<[Built; 2], Failure> {
+        let [base, head] = revisions.map(|revision| self.built(revision, workload));
+        match (base, head) {
+            (Ok(base), Ok(head)) => {
+                // One of them may have made room for the other.
+                let again = self.built(revisions[0], workload)?;
+                debug_assert_eq!(again, base);
+                Ok([base, head])
+            }
+            (Err(failure), _) | (_, Err(failure)) if failure.cancelled => Err(failure),
+            (Err(failure), Ok(_)) => {
+                let what = format!("{}; {} can", failure.what, described(revisions[1]));
+                Err(Failure { what, ..failure }
+                    .help("name another base, or a build command that both sides know"))
+            }
+            (Ok(_), Err(failure)) => {
+                let what = format!("{}; {} can", failure.what, described(revisions[0]));
+                Err(Failure { what, ..failure })
+            }
+            (Err(base), Err(head)) => {
+                let why = format!("{}\n{}\n{}", base.why, head.what, head.why);
+                Err(Failure { why, ..base }.help("try the build command of perfblame.toml by hand"))
+            }
+        }
+    }
+
+    /// Runs one workload with one input on both revisions until the answer is clear. `share` is the part of the false
+    /// alarms that this comparison may spend.
+    pub fn compare(
+        &self,
+        revisions: [&Revision; 2],
+        workload: &Workload,
+        input: &str,
+        share: f64,
+        times: &mut Times,
+    ) -> Result<(Decided, String, Vec<Warning>), Failure> {
+        let [base, head] = self.both_built(revisions, workload)?;
+        self.go_on()?;
+        let started = Instant::now();
+        let subject = Subject {
+            workload,
+            input,
+            root: &self.git.root,
+            revisions,
+            built: [&base, &head],
+        };
+        let around = Around { home: &self.home, watch: self.watch, cancel: self.cancel };
+        let mut bench = Bench::new(subject, around)?;
+        let mut sides = if self.fresh { Default::default() } else { bench.stored() };
+        let plan = Plan {
+            min_runs: workload.min_runs,
+            max_runs: workload.max_runs,
+            false_alarm: FALSE_ALARM * share,
+            precision: workload.precision,
+            query: DiffQuery {
+                metric: workload.metric.clone(),
+                min_delta: workload.min_delta,
+                ..DiffQuery::default()
+            },
+        };
+        if sides.done() == 0 {
+            bench.warm_up()?;
+        }
+        let mut decided = decide(&plan, &mut sides, &mut bench)?;
+        let warnings = bench.warnings();
+        decided.diff.warnings.extend(warnings.iter().cloned());
+        times.runs += bench.spent;
+        times.all += started.elapsed();
+        Ok((decided, bench.profiler.name().to_owned(), warnings))
+    }
+
+    /// Compares two revisions in all workloads and inputs.
+    pub fn check(&self, base: &Revision, head: &Revision) -> Result<Check, Failure> {
+        let mut check = Check {
+            base: view(base),
+            head: view(head),
+            verdict: perfblame_analysis::Verdict::Unchanged,
+            comparisons: Vec::new(),
+            subjects: Vec::new(),
+            warnings: Vec::new(),
+        };
+        if base.tree == head.tree {
+            let message = "both sides have the same content, so that nothing was run".to_owned();
+            check.warnings.push(Warning { code: "same-content".to_owned(), message, count: 1 });
+            return Ok(check);
+        }
+        let attribution = Attribution::of(&self.git, base, head)?;
+        let comparisons: usize =
+            self.config.workloads.iter().map(|workload| workload.inputs.len()).sum();
+        let share = 1.0 / comparisons.max(1) as f64;
+        let mut times = Times::default();
+        for workload in &self.config.workloads {
+            for input in &workload.inputs {
+                let found = self.compare([base, head], workload, input, share, &mut times);
+                let (profiler, outcome) = match found {
+                    Err(failure) if failure.cancelled => return Err(failure),
+                    Err(failure) => (None, Outcome::Failed(failed(failure))),
+                    Ok((decided, profiler, _)) => {
+                        let ended = ended(&decided, workload);
+                        let mut diff = decided.diff;
+                        let reach = attribution.explain(&mut diff);
+                        let compared = Compared { diff, ended, reach };
+                        (Some(profiler), Outcome::Compared(Box::new(compared)))
+                    }
+                };
+                check.comparisons.push(Comparison {
+                    workload: workload.name.clone(),
+                    input: Some(input.clone()).filter(|input| !input.is_empty()),
+                    profiler,
+                    outcome,
+                });
+            }
+        }
+        stored::trim(&self.home, self.config.cache.profiles);
+        self.watch.event(&Event::Took { runs: times.runs, all: times.all });
+        check.verdict = Check::gravest(&check.comparisons);
+        self.name_commits(&mut check);
+        Ok(check)
+    }
+
+    /// Looks up the first lines of the messages of commits that changes name.
+    fn name_commits(&self, check: &mut Check) {
+        let diffs = check.comparisons.iter().filter_map(Comparison::compared);
+        let suspects =
+            diffs.flat_map(|compared| compared.diff.suspects.iter().chain(&compared.diff.improvements));
+        let mut commits: Vec<String> = suspects
+            .flat_map(|suspect| suspect.changes.iter().filter_map(|change| change.commit.clone()))
+            .collect();
+        commits.sort();
+        commits.dedup();
+        for commit in commits {
+            if let Ok(revision) = self.git.revision(&commit) {
+                check.subjects.push((commit, revision.subject));
+            }
+        }
+    }
+}
+
+/// Checks two revisions of the repository around a folder.
+pub fn check(
+    folder: &Path,
+    options: &CheckOptions,
+    watch: &dyn Watch,
+    cancel: &AtomicBool,
+) -> Result<Check, Failure> {
+    let session = Session::open(folder, options, watch, cancel)?;
+    let head = match &options.head {
+        Some(name) => session.git.revision(name)?,
+        None => session.git.working_tree(session.home.path())?,
+    };
+    let base = match &options.base {
+        Some(name) => session.git.revision(name)?,
+        None => session.git.default_base(&head)?,
+    };
+    session.check(&base, &head)
+}
+
+/// Leaves only the workloads and inputs that were asked for.
+fn choose(config: &mut Config, options: &CheckOptions) -> Result<(), Failure> {
+    for wanted in &options.workloads {
+        if !config.workloads.iter().any(|workload| workload.name == *wanted) {
+            let known: Vec<&str> =
+                config.workloads.iter().map(|workload| workload.name.as_str()).collect();
+            return Err(Failure::new(format!("there is no workload `{wanted}`"), "")
+                .help(format!("perfblame.toml has {}", known.join(", "))));
+        }
+    }
+    if !options.workloads.is_empty() {
+        config.workloads.retain(|workload| options.workloads.contains(&workload.name));
+    }
+    if !options.inputs.is_empty() {
+        for workload in &mut config.workloads {
+            workload.inputs.retain(|input| options.inputs.contains(input));
+        }
+        config.workloads.retain(|workload| !workload.inputs.is_empty());
+        if config.workloads.is_empty() {
+            let why = options.inputs.join(", ");
+            return Err(Failure::new("no workload has these inputs", why));
+        }
+    }
+    for workload in &mut config.workloads {
+        if let Some(most) = options.max_runs {
+            workload.max_runs = most.max(2);
+            workload.min_runs = workload.min_runs.min(workload.max_runs);
+        }
+        workload.budget = options.budget.unwrap_or(workload.budget);
+    }
+    Ok(())
+}
+
+/// Why no more runs were made, where that is worth a line.
+fn ended(decided: &Decided, workload: &Workload) -> String {
+    let runs = decided.diff.before.totals.len();
+    match decided.ended {
+        Ended::Clear => String::new(),
+        Ended::MostRuns => format!("ended after {runs} runs of each side, the most that `runs` allows"),
+        Ended::Budget => format!(
+            "ended after {runs} runs of each side, when the budget of {} s was spent",
+            workload.budget.as_secs()
+        ),
+    }
+}
+
+/// A revision as answers have it.
+pub fn view(revision: &Revision) -> RevisionView {
+    RevisionView {
+        name: revision.name.clone(),
+        commit: (!revision.uncommitted).then(|| revision.commit.clone()),
+        subject: revision.subject.clone(),
+        author: revision.author.clone(),
+    }
+}
+
+fn failed(failure: Failure) -> FailureView {
+    let Failure { what, why, help, log, .. } = failure;
+    FailureView { what, why, help, log }
+}

@@ -1,0 +1,412 @@
+//! `perfblame init`: looks at what the project is, and writes a `perfblame.toml` that works as it is where that can be.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use toml::de::{DeTable, DeValue};
+
+use crate::home::entries;
+
+/// What was found out about a project.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Project {
+    /// What it is, in words.
+    pub kind: String,
+    /// Builds it.
+    pub build: Option<String>,
+    /// Variables that make profiles better.
+    pub environment: Vec<(String, String)>,
+    /// Names and commands.
+    pub workloads: Vec<(String, String)>,
+}
+
+/// More than these would take too long.
+const MOST: usize = 4;
+
+/// Looks at a folder.
+pub fn look(root: &Path) -> Project {
+    let kinds: [(&str, fn(&Path) -> Option<Project>); 8] = [
+        ("Cargo.toml", cargo),
+        ("pom.xml", maven),
+        ("build.gradle", gradle),
+        ("build.gradle.kts", gradle),
+        ("go.mod", go),
+        ("package.json", npm),
+        ("CMakeLists.txt", cmake),
+        ("Makefile", make),
+    ];
+    let found = kinds.iter().filter(|(file, _)| root.join(file).is_file());
+    let mut project =
+        found.filter_map(|(_, of)| of(root)).next().or_else(|| python(root)).unwrap_or_default();
+    project.workloads.truncate(MOST);
+    project
+}
+
+/// The text of the file.
+pub fn text(project: &Project) -> String {
+    let mut text = String::from(
+        "# What `perfblame check` builds and runs. docs/check.md of perfblame describes every key.\n",
+    );
+    if !project.kind.is_empty() {
+        let _ = writeln!(text, "# Written by `perfblame init`, which found {}.", project.kind);
+    }
+    text.push_str("\n# Builds a checkout, in a shell at its root. Files that git ignores are not there.\n");
+    let _ = match &project.build {
+        Some(build) => writeln!(text, "build = {}", quoted(build)),
+        None => writeln!(text, "# build = \"make\""),
+    };
+    if !project.environment.is_empty() {
+        text.push_str("# Set for building and running: line numbers make profiles exact.\n");
+        let pairs: Vec<String> =
+            project.environment.iter().map(|(name, value)| format!("{name} = {}", quoted(value))).collect();
+        let _ = writeln!(text, "environment = {{ {} }}", pairs.join(", "));
+    }
+    text.push_str(
+        "# Runs of each side: at least, and at most while the answer is not clear.\n\
+         # runs = { min = 3, max = 20 }\n\
+         # Time for the runs of one input, both sides together.\n\
+         budget = \"5min\"\n\
+         # Differences below this do not count; from the noise when not given.\n\
+         # min-delta = \"2%\"\n",
+    );
+    if project.workloads.is_empty() {
+        text.push_str(
+            "\n# What to run is yours to say: something that takes about a second.\n\
+             [[workload]]\nname = \"main\"\nrun = \"./program {input}\"\ninputs = [\"small.txt\"]\n",
+        );
+        return text;
+    }
+    for (name, run) in &project.workloads {
+        let _ = write!(text, "\n[[workload]]\nname = {}\nrun = {}\n", quoted(name), quoted(run));
+    }
+    text.push_str(
+        "# With inputs, one comparison each:\n# run = \"program {input}\"\n# inputs = [\"data/small.json\", \"data/large.json\"]\n\
+         # A program that prints times or addresses:\n# output = \"ignore\"\n",
+    );
+    text
+}
+
+/// A text as TOML writes it.
+fn quoted(text: &str) -> String {
+    let mut out = String::from('"');
+    for letter in text.chars() {
+        match letter {
+            '"' => out.push_str("\\\""),
+            '\\' => out.push_str("\\\\"),
+            letter if letter.is_control() => {
+                let _ = write!(out, "\\u{:04X}", letter as u32);
+            }
+            letter => out.push(letter),
+        }
+    }
+    out.push('"');
+    out
+}
+
+fn read(path: &Path) -> String {
+    std::fs::read_to_string(path).unwrap_or_default()
+}
+
+/// Names of files in a folder that end so, without the end.
+fn stems(folder: &Path, end: &str) -> Vec<String> {
+    let files = entries(folder).into_iter().filter(|path| path.is_file());
+    let ours = files.filter(|path| path.extension().is_some_and(|it| it == end));
+    ours.filter_map(|path| Some(path.file_stem()?.to_str()?.to_owned())).collect()
+}
+
+fn folder_name(root: &Path) -> String {
+    let root = root.canonicalize().unwrap_or_else(|_| root.to_owned());
+    root.file_name().map_or("main".to_owned(), |name| name.to_string_lossy().into_owned())
+}
+
+fn cargo(root: &Path) -> Option<Project> {
+    let manifest = read(&root.join("Cargo.toml"));
+    let package = |text: &str| -> Option<String> {
+        let table = DeTable::parse(text).ok()?;
+        let package = table.get_ref().get("package")?.get_ref().as_table()?.get("name")?;
+        Some(package.get_ref().as_str()?.to_owned())
+    };
+    let mut folders = vec![root.to_owned()];
+    folders.extend(entries(&root.join("crates")));
+    let (mut workloads, mut examples) = (Vec::new(), false);
+    for folder in &folders {
+        let text = if folder == root { manifest.clone() } else { read(&folder.join("Cargo.toml")) };
+        let Some(name) = package(&text) else { continue };
+        if folder.join("src/main.rs").is_file() {
+            workloads.push((name.clone(), format!("target/release/{name}")));
+        }
+        for bin in stems(&folder.join("src/bin"), "rs") {
+            workloads.push((bin.clone(), format!("target/release/{bin}")));
+        }
+    }
+    if workloads.is_empty() {
+        for example in stems(&root.join("examples"), "rs") {
+            examples = true;
+            workloads.push((example.clone(), format!("target/release/examples/{example}")));
+        }
+    }
+    let build = if examples { "cargo build --release --examples" } else { "cargo build --release" };
+    Some(Project {
+        kind: "a Cargo project".to_owned(),
+        build: Some(build.to_owned()),
+        environment: vec![(
+            "CARGO_PROFILE_RELEASE_DEBUG".to_owned(),
+            "line-tables-only".to_owned(),
+        )],
+        workloads,
+    })
+}
+
+/// What stands in the first element of a name, at the top or anywhere.
+fn element<'a>(xml: &'a str, name: &str) -> Option<&'a str> {
+    let (open, close) = (format!("<{name}>"), format!("</{name}>"));
+    let start = xml.find(&open)? + open.len();
+    let length = xml.get(start..)?.find(&close)?;
+    Some(xml.get(start..start + length)?.trim())
+}
+
+fn maven(root: &Path) -> Option<Project> {
+    let pom = read(&root.join("pom.xml"));
+    // A parent has a name and a version, too, and comes first.
+    let own = match (pom.find("<parent>"), pom.find("</parent>")) {
+        (Some(start), Some(end)) if start < end => format!("{}{}", &pom[..start], &pom[end..]),
+        _ => pom.clone(),
+    };
+    let name = element(&own, "artifactId")?;
+    let file = match element(&own, "finalName").filter(|name| !name.contains('$')) {
+        Some(name) => name.to_owned(),
+        None => format!("{name}-{}", element(&own, "version").or(element(&pom, "version"))?),
+    };
+    Some(Project {
+        kind: "a Maven project".to_owned(),
+        build: Some("mvn -q -DskipTests package".to_owned()),
+        workloads: vec![(name.to_owned(), format!("java -jar target/{file}.jar"))],
+        ..Project::default()
+    })
+}
+
+fn gradle(root: &Path) -> Option<Project> {
+    let settings = ["settings.gradle", "settings.gradle.kts"].map(|file| read(&root.join(file)));
+    let name = settings.iter().find_map(|text| {
+        let line = text.lines().find(|line| line.trim_start().starts_with("rootProject.name"))?;
+        let name = line.split_once('=')?.1.trim();
+        Some(name.trim_matches(['"', '\'']).to_owned())
+    });
+    let name = name.unwrap_or_else(|| folder_name(root));
+    let wrapper = if root.join("gradlew").is_file() { "./gradlew" } else { "gradle" };
+    Some(Project {
+        kind: "a Gradle project".to_owned(),
+        build: Some(format!("{wrapper} -q installDist")),
+        workloads: vec![(name.clone(), format!("build/install/{name}/bin/{name}"))],
+        ..Project::default()
+    })
+}
+
+fn go(root: &Path) -> Option<Project> {
+    let module = read(&root.join("go.mod"));
+    let name = module.lines().find_map(|line| line.strip_prefix("module "))?.trim();
+    let name = name.rsplit('/').next().unwrap_or(name);
+    let mut workloads = Vec::new();
+    if root.join("main.go").is_file() {
+        workloads.push((name.to_owned(), format!("perfblame-bin/{name}")));
+    }
+    for folder in entries(&root.join("cmd")) {
+        if folder.join("main.go").is_file() {
+            let name = folder_name(&folder);
+            workloads.push((name.clone(), format!("perfblame-bin/{name}")));
+        }
+    }
+    Some(Project {
+        kind: "a Go module".to_owned(),
+        build: Some("mkdir -p perfblame-bin && go build -o perfblame-bin/ ./...".to_owned()),
+        workloads,
+        ..Project::default()
+    })
+}
+
+fn npm(root: &Path) -> Option<Project> {
+    let package: serde_json::Value =
+        serde_json::from_str(&read(&root.join("package.json"))).ok()?;
+    let mut workloads = Vec::new();
+    let scripts = package["scripts"].as_object();
+    for (name, line) in scripts.into_iter().flatten() {
+        // A profiler wants the program itself, not npm around it.
+        let line = line.as_str().unwrap_or_default().trim();
+        if (name.starts_with("bench") || name.starts_with("perf")) && line.starts_with("node ") {
+            workloads.push((name.clone(), line.to_owned()));
+        }
+    }
+    if workloads.is_empty() {
+        let folders = ["bench", "benchmark", "benchmarks", "examples"];
+        for folder in folders {
+            for script in stems(&root.join(folder), "js") {
+                workloads.push((script.clone(), format!("node {folder}/{script}.js")));
+            }
+        }
+    }
+    let main = package["main"].as_str().or_else(|| package["bin"].as_str()).unwrap_or("index.js");
+    if workloads.is_empty() && root.join(main).is_file() {
+        let name = package["name"].as_str().unwrap_or("main").to_owned();
+        workloads.push((name, format!("node {main}")));
+    }
+    let depends = ["dependencies", "devDependencies"]
+        .iter()
+        .any(|key| package[*key].as_object().is_some_and(|it| !it.is_empty()));
+    let install = if root.join("package-lock.json").is_file() { "npm ci" } else { "npm install" };
+    let builds = scripts.is_some_and(|scripts| scripts.contains_key("build"));
+    let build = match (depends, builds) {
+        (false, false) => None,
+        (true, false) => Some(install.to_owned()),
+        (false, true) => Some("npm run build".to_owned()),
+        (true, true) => Some(format!("{install} && npm run build")),
+    };
+    Some(Project { kind: "an npm package".to_owned(), build, workloads, ..Project::default() })
+}
+
+fn cmake(root: &Path) -> Option<Project> {
+    let text = read(&root.join("CMakeLists.txt"));
+    let mut workloads = Vec::new();
+    for part in text.split("add_executable(").skip(1) {
+        let name = part.split_whitespace().next().unwrap_or_default().trim_end_matches(')');
+        if !name.is_empty() && !name.contains('$') {
+            workloads.push((name.to_owned(), format!("perfblame-build/{name}")));
+        }
+    }
+    Some(Project {
+        kind: "a CMake project".to_owned(),
+        build: Some(
+            "cmake -S . -B perfblame-build -DCMAKE_BUILD_TYPE=RelWithDebInfo && cmake --build perfblame-build"
+                .to_owned(),
+        ),
+        workloads,
+        ..Project::default()
+    })
+}
+
+fn make(root: &Path) -> Option<Project> {
+    let text = read(&root.join("Makefile"));
+    let mut workloads: Vec<(String, String)> = Vec::new();
+    // A target that is made of sources or objects, and has no ending, is a program.
+    for line in text.lines().filter(|line| !line.starts_with(['\t', '#', '.', ' '])) {
+        let Some((target, needs)) = line.split_once(':') else { continue };
+        let target = target.trim();
+        let plain = |c: char| c.is_ascii_alphanumeric() || "-_/".contains(c);
+        let compiled = needs.split_whitespace().any(|file| {
+            [".c", ".o", ".cc", ".cpp", ".cxx"].iter().any(|end| file.ends_with(end))
+        });
+        if compiled && !target.is_empty() && target.chars().all(plain) {
+            workloads.push((target.replace('/', "-"), format!("./{target}")));
+        }
+    }
+    Some(Project {
+        kind: "a Makefile".to_owned(),
+        build: Some("make".to_owned()),
+        workloads,
+        ..Project::default()
+    })
+}
+
+fn python(root: &Path) -> Option<Project> {
+    let manifest = read(&root.join("pyproject.toml"));
+    let table = DeTable::parse(&manifest).ok()?;
+    let name = table.get_ref().get("project").and_then(|project| {
+        let DeValue::Table(project) = project.get_ref() else { return None };
+        Some(project.get("name")?.get_ref().as_str()?.replace('-', "_"))
+    });
+    let mut workloads = Vec::new();
+    for folder in ["bench", "benchmark", "benchmarks"] {
+        for script in stems(&root.join(folder), "py") {
+            workloads.push((script.clone(), format!("python3 {folder}/{script}.py")));
+        }
+    }
+    if let Some(name) = name.filter(|name| root.join(name).join("__main__.py").is_file()) {
+        workloads.push((name.clone(), format!("python3 -m {name}")));
+    }
+    for script in ["main", "app"] {
+        if workloads.is_empty() && root.join(format!("{script}.py")).is_file() {
+            workloads.push((script.to_owned(), format!("python3 {script}.py")));
+        }
+    }
+    if manifest.is_empty() && workloads.is_empty() {
+        return None;
+    }
+    Some(Project { kind: "a Python project".to_owned(), workloads, ..Project::default() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Config;
+
+    fn check_init(files: &[(&str, &str)]) -> Vec<(Option<String>, String, String)> {
+        static NEXT: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
+        let number = NEXT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        let root = std::env::temp_dir().join(format!("perfblame-init-{}-{number}", std::process::id()));
+        for (name, content) in files {
+            let path = root.join(name);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, content).unwrap();
+        }
+        let text = text(&look(&root));
+        let _ = std::fs::remove_dir_all(&root);
+        let config = Config::parse(&text).unwrap_or_else(|error| panic!("{error}:\n{text}"));
+        let workloads = config.workloads.into_iter();
+        workloads.map(|it| (it.build, it.name, it.run.shown())).collect()
+    }
+
+    fn row(build: &str, name: &str, run: &str) -> (Option<String>, String, String) {
+        (Some(build.to_owned()).filter(|it| !it.is_empty()), name.to_owned(), run.to_owned())
+    }
+
+    #[test]
+    fn projects_are_known_by_their_files() {
+        assert_eq!(
+            check_init(&[("Cargo.toml", "[package]\nname = \"app\"\n"), ("src/main.rs", "")]),
+            [row("cargo build --release", "app", "target/release/app")]
+        );
+        assert_eq!(
+            check_init(&[
+                ("Cargo.toml", "[package]\nname = \"lib\"\n"),
+                ("examples/one.rs", ""),
+                ("examples/two.rs", "")
+            ])
+            .len(),
+            2
+        );
+        let pom = "<project><parent><artifactId>p</artifactId><version>1</version></parent>\
+                   <artifactId>shop</artifactId><version>2.0</version></project>";
+        assert_eq!(
+            check_init(&[("pom.xml", pom)]),
+            [row("mvn -q -DskipTests package", "shop", "java -jar target/shop-2.0.jar")]
+        );
+        assert_eq!(
+            check_init(&[("build.gradle", ""), ("settings.gradle", "rootProject.name = 'shop'\n"), ("gradlew", "")]),
+            [row("./gradlew -q installDist", "shop", "build/install/shop/bin/shop")]
+        );
+        assert_eq!(
+            check_init(&[("go.mod", "module example.org/tool\n"), ("main.go", "")])[0].2,
+            "perfblame-bin/tool"
+        );
+        assert_eq!(
+            check_init(&[("package.json", r#"{"scripts":{"bench":"node bench.js --all"}}"#)]),
+            [row("", "bench", "node bench.js --all")]
+        );
+        assert_eq!(
+            check_init(&[("Makefile", "CC = gcc\nall: app\napp: main.o \\\n\t$(CC)\nclean:\n")]),
+            [row("make", "app", "./app")]
+        );
+        assert_eq!(
+            check_init(&[("CMakeLists.txt", "project(x)\nadd_executable(tool main.c)\n")])[0].2,
+            "perfblame-build/tool"
+        );
+        assert_eq!(
+            check_init(&[("pyproject.toml", "[project]\nname = \"my-tool\"\n"), ("my_tool/__main__.py", "")]),
+            [row("", "my_tool", "python3 -m my_tool")]
+        );
+    }
+
+    #[test]
+    fn a_folder_of_anything_gets_a_file_to_fill_in() {
+        assert_eq!(check_init(&[("notes.txt", "")]), [row("", "main", "./program {input}")]);
+    }
+}

@@ -1,0 +1,224 @@
+//! Runs until the answer is clear.
+//!
+//! Whoever looks at the runs again and again until they say something will hear something in the end. So the looks are
+//! fixed before the first run: at the least number of runs, then at half as many again each time, up to the most. All
+//! looks of all comparisons of a check share one chance of a false alarm, [`FALSE_ALARM`], in equal parts (Bonferroni's
+//! bound, which holds however the looks depend on each other): a difference counts at a look when chance would bring it
+//! less often than that look's part. That nothing changed is clear when the comparison finds nothing and the interval
+//! of the whole change lies within what the workload calls precise.
+//!
+//! Runs alternate A B B A, so that whatever drifts over time (heat, another program, a cache that fills) meets both
+//! sides alike.
+
+use std::time::Duration;
+
+use perfblame_analysis::{Diff, DiffError, DiffQuery, Loaded, MinDelta, Verdict, diff};
+use perfblame_cct::{Profile, merge_runs};
+
+use crate::Failure;
+
+/// How often a check of the same code against itself may say that something changed.
+pub const FALSE_ALARM: f64 = 0.05;
+
+/// P-values of small trees are too small by up to a factor of two or so, as how much costs scatter is learnt from few
+/// functions. Simulated checks of the same code (in the tests) stay below [`FALSE_ALARM`] with this.
+const SAFETY: f64 = 0.2;
+
+/// A side of a comparison.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Side {
+    /// The base.
+    Before,
+    /// The head.
+    After,
+}
+
+/// When to look, and what counts.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Plan {
+    /// Runs of each side before the first look.
+    pub min_runs: u32,
+    /// Runs of each side at most.
+    pub max_runs: u32,
+    /// The chance of a false alarm that this comparison may spend.
+    pub false_alarm: f64,
+    /// Unchanged is clear once the total is known this well, as a part of it.
+    pub precision: f64,
+    /// What is compared, and how.
+    pub query: DiffQuery,
+}
+
+impl Plan {
+    /// Numbers of runs at which the comparison is looked at.
+    pub fn looks(&self) -> Vec<u32> {
+        let mut looks = vec![self.min_runs.min(self.max_runs)];
+        while let Some(last) = looks.last().copied().filter(|last| *last < self.max_runs) {
+            let next = last.saturating_mul(3).div_ceil(2).max(last + 1);
+            // A look shortly before the last one spends more than it tells.
+            let near = next.saturating_mul(6) / 5 >= self.max_runs;
+            looks.push(if near { self.max_runs } else { next });
+        }
+        looks
+    }
+
+    /// The part of the false alarm that one look may spend.
+    pub fn per_look(&self) -> f64 {
+        self.false_alarm * SAFETY / self.looks().len() as f64
+    }
+}
+
+/// Makes runs.
+pub trait Runs {
+    /// Makes one, as `number` (from 0) of its side.
+    fn run(&mut self, side: Side, number: u32) -> Result<Profile, Failure>;
+    /// Whether there is time for one more pair; both sides have `done` runs.
+    fn has_time(&mut self, done: u32) -> bool;
+    /// The runs were compared.
+    fn looked(&mut self, runs: u32, verdict: Verdict, clear: bool);
+}
+
+/// The answer, and how it came about.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Decided {
+    /// The comparison of all runs, with the verdict that counts.
+    pub diff: Diff,
+    /// Why no more runs were made.
+    pub ended: Ended,
+}
+
+/// Why no more runs were made.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Ended {
+    /// The answer is clear.
+    Clear,
+    /// There are as many as there may be.
+    MostRuns,
+    /// There was no time for more.
+    Budget,
+}
+
+/// Runs of both sides.
+#[derive(Debug, Default)]
+pub struct Sides {
+    /// By side.
+    pub profiles: [Vec<Profile>; 2],
+    /// What they are called in the answer.
+    pub names: [Vec<String>; 2],
+}
+
+impl Sides {
+    fn add(&mut self, side: Side, profile: Profile, name: String) {
+        self.profiles[side as usize].push(profile);
+        self.names[side as usize].push(name);
+    }
+
+    /// Runs that both sides have.
+    pub fn done(&self) -> u32 {
+        self.profiles.iter().map(Vec::len).min().unwrap_or(0) as u32
+    }
+
+    /// Compares what there is.
+    pub fn compare(&self, query: &DiffQuery) -> Result<Diff, DiffError> {
+        let side = |side: usize| Loaded {
+            names: self.names[side].clone(),
+            runs: merge_runs(self.profiles[side].clone()),
+        };
+        diff(&side(0), &side(1), query)
+    }
+}
+
+/// Makes runs of both sides until the answer is clear, or there are enough, or there is no more time. `sides` may hold
+/// runs already, as many of each side.
+pub fn decide(plan: &Plan, sides: &mut Sides, runs: &mut dyn Runs) -> Result<Decided, Failure> {
+    let looks = plan.looks();
+    let most = looks.last().copied().unwrap_or(1);
+    let mut next = looks.iter().copied().find(|look| *look >= sides.done()).unwrap_or(most);
+    // What is stored was looked at when it was made: this is the same look again.
+    let mut look_now = sides.done() >= plan.min_runs;
+    loop {
+        let done = sides.done();
+        let out_of_time = done >= 1 && done < most && !runs.has_time(done);
+        if look_now || done >= next || out_of_time {
+            let diff = sides.compare(&plan.query).map_err(cannot_compare)?;
+            let (verdict, clear) = judge(plan, &diff);
+            runs.looked(done, verdict, clear);
+            let ended = match (clear, done >= most) {
+                (true, _) => Some(Ended::Clear),
+                (_, true) => Some(Ended::MostRuns),
+                _ => out_of_time.then_some(Ended::Budget),
+            };
+            if let Some(ended) = ended {
+                return Ok(Decided { diff: Diff { verdict, ..diff }, ended });
+            }
+            look_now = false;
+            next = looks.iter().copied().find(|look| *look > done).unwrap_or(most);
+        }
+        for side in order(done) {
+            let name = format!("{} run {}", ["base", "head"][side as usize], done + 1);
+            sides.add(side, runs.run(side, done)?, name);
+        }
+    }
+}
+
+/// A B, then B A, then A B.
+pub fn order(pair: u32) -> [Side; 2] {
+    if pair.is_multiple_of(2) { [Side::Before, Side::After] } else { [Side::After, Side::Before] }
+}
+
+/// What a comparison says, held against what a look may spend; and whether that is clear.
+fn judge(plan: &Plan, diff: &Diff) -> (Verdict, bool) {
+    match diff.verdict {
+        Verdict::Regressed | Verdict::Improved => {
+            let clear = chance(diff).is_some_and(|chance| chance <= plan.per_look());
+            (if clear { diff.verdict } else { Verdict::Inconclusive }, clear)
+        }
+        Verdict::Unchanged => (Verdict::Unchanged, is_precise(plan, diff)),
+        Verdict::Inconclusive => (Verdict::Inconclusive, false),
+    }
+}
+
+/// How often runs of the same code would look like this: what the strongest suspect says, the total where there is none.
+pub fn chance(diff: &Diff) -> Option<f64> {
+    let found = match diff.verdict {
+        Verdict::Improved => &diff.improvements,
+        _ => &diff.suspects,
+    };
+    let suspects = found.iter().filter_map(|suspect| suspect.p_value);
+    suspects.min_by(f64::total_cmp).or(diff.p_value)
+}
+
+fn is_precise(plan: &Plan, diff: &Diff) -> bool {
+    let total = diff.before.total.median.max(diff.after.total.median);
+    let least = match plan.query.min_delta {
+        Some(MinDelta::Absolute(least)) => least,
+        Some(MinDelta::Share(share)) => share * total,
+        None => 0.0,
+    };
+    let within = (plan.precision * total).max(least);
+    diff.change.low >= -within && diff.change.high <= within
+}
+
+fn cannot_compare(error: DiffError) -> Failure {
+    Failure::new("the runs cannot be compared", error)
+        .help("`metric` in perfblame.toml names what is compared")
+}
+
+/// What is left of a budget.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Budget {
+    /// For all runs.
+    pub whole: Duration,
+    /// What they took.
+    pub spent: Duration,
+}
+
+impl Budget {
+    /// Whether one more pair fits, as long as those before.
+    pub fn fits(self, done: u32) -> bool {
+        let pair = self.spent / done.max(1);
+        self.spent.saturating_add(pair) <= self.whole
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,172 @@
+//! Checks of programs that do not exist: how often the same code is called changed, and a slower one found.
+
+use perfblame_cct::{Grain, Layer, Metric, ProfileBuilder, Times, Unit};
+
+use super::*;
+
+/// A small generator of random numbers (splitmix64): the same on every machine.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    fn uniform(&mut self) -> f64 {
+        (self.next() >> 11) as f64 / (1u64 << 53) as f64
+    }
+
+    fn normal(&mut self) -> f64 {
+        // Twelve uniform numbers: close enough, and the same everywhere.
+        (0..12).map(|_| self.uniform()).sum::<f64>() - 6.0
+    }
+}
+
+/// A program of a few functions whose runs scatter: as a whole, each function on its own, and by being sampled.
+struct Program {
+    random: Random,
+    /// How much whole runs and functions scatter, as parts.
+    scatter: (f64, f64),
+    /// What one function costs more after.
+    slower: f64,
+    looks: u32,
+}
+
+/// Samples of each function in a typical run.
+const COSTS: [(&str, f64); 8] = [
+    ("main", 5.0),
+    ("read", 40.0),
+    ("lex", 120.0),
+    ("parse", 200.0),
+    ("check", 90.0),
+    ("lower", 60.0),
+    ("emit", 150.0),
+    ("write", 30.0),
+];
+
+impl Runs for Program {
+    fn run(&mut self, side: Side, _: u32) -> Result<Profile, Failure> {
+        let mut builder = ProfileBuilder::new(Grain::Functions, Times::Drop);
+        let metric = builder.metric(Metric {
+            period: Some(1_000_000),
+            ..Metric::sampled("cpu", Unit::Nanoseconds)
+        });
+        let whole = (self.random.normal() * self.scatter.0).exp();
+        let main = builder.named_frame("main", Layer::Application);
+        let root = builder.root(main);
+        for (name, cost) in COSTS {
+            let mut cost = cost * whole * (self.random.normal() * self.scatter.1).exp();
+            if name == "parse" && side == Side::After {
+                cost *= 1.0 + self.slower;
+            }
+            let samples = (cost + cost.sqrt() * self.random.normal()).round().max(0.0);
+            let frame = builder.named_frame(name, Layer::Application);
+            let at = if name == "main" { root } else { builder.child(root, frame) };
+            builder.add(at, None, metric, samples as i64 * 1_000_000);
+            builder.count_samples(samples as u64);
+        }
+        Ok(builder.finish())
+    }
+
+    fn has_time(&mut self, _: u32) -> bool {
+        true
+    }
+
+    fn looked(&mut self, _: u32, _: Verdict, _: bool) {
+        self.looks += 1;
+    }
+}
+
+fn plan() -> Plan {
+    Plan {
+        min_runs: 3,
+        max_runs: 20,
+        false_alarm: FALSE_ALARM,
+        precision: 0.05,
+        query: DiffQuery::default(),
+    }
+}
+
+/// How many of so many checks say that something changed, and how many runs of each side they take.
+fn check_many(checks: u64, scatter: (f64, f64), slower: f64) -> (u64, f64) {
+    let (mut changed, mut runs) = (0, 0);
+    for seed in 0..checks {
+        let random = Random(seed * 7919 + 17);
+        let mut program = Program { random, scatter, slower, looks: 0 };
+        let mut sides = Sides::default();
+        let decided = decide(&plan(), &mut sides, &mut program).unwrap();
+        changed += u64::from(matches!(
+            decided.diff.verdict,
+            Verdict::Regressed | Verdict::Improved
+        ));
+        runs += sides.done();
+    }
+    (changed, f64::from(runs) / checks as f64)
+}
+
+#[test]
+fn looks_are_few_and_fixed() {
+    assert_eq!(plan().looks(), [3, 5, 8, 12, 20]);
+    assert_eq!(Plan { min_runs: 5, max_runs: 5, ..plan() }.looks(), [5]);
+    assert_eq!(Plan { min_runs: 2, max_runs: 4, ..plan() }.looks(), [2, 3, 4]);
+}
+
+#[test]
+fn runs_alternate() {
+    use Side::{After as B, Before as A};
+    let order: Vec<Side> = (0..4).flat_map(order).collect();
+    assert_eq!(order, [A, B, B, A, A, B, B, A]);
+}
+
+#[test]
+fn the_same_code_is_rarely_called_changed() {
+    for scatter in [(0.01, 0.01), (0.05, 0.03), (0.15, 0.05)] {
+        let (changed, runs) = check_many(200, scatter, 0.0);
+        println!("scatter {scatter:?}: {changed} of 200 false alarms, {runs:.1} runs");
+        assert!(changed <= 10, "{scatter:?}: {changed} of 200");
+    }
+}
+
+#[test]
+fn a_slower_function_is_found() {
+    for (scatter, slower) in [((0.01, 0.01), 0.3), ((0.05, 0.03), 0.5)] {
+        let (changed, runs) = check_many(60, scatter, slower);
+        println!("scatter {scatter:?}, {slower} slower: {changed} of 60, {runs:.1} runs");
+        assert!(changed >= 57, "{scatter:?}: {changed} of 60");
+    }
+}
+
+#[test]
+fn no_time_means_the_answer_so_far() {
+    struct Hurried(Program);
+    impl Runs for Hurried {
+        fn run(&mut self, side: Side, number: u32) -> Result<Profile, Failure> {
+            self.0.run(side, number)
+        }
+        fn has_time(&mut self, done: u32) -> bool {
+            done < 4
+        }
+        fn looked(&mut self, _: u32, _: Verdict, _: bool) {}
+    }
+    let random = Random(5);
+    let mut runs = Hurried(Program { random, scatter: (0.3, 0.2), slower: 0.1, looks: 0 });
+    let mut sides = Sides::default();
+    let decided = decide(&plan(), &mut sides, &mut runs).unwrap();
+    assert_eq!((sides.done(), decided.ended), (4, Ended::Budget));
+}
+
+#[test]
+fn stored_runs_are_not_made_again() {
+    let random = Random(3);
+    let mut program = Program { random, scatter: (0.01, 0.01), slower: 3.0, looks: 0 };
+    let mut sides = Sides::default();
+    let decided = decide(&plan(), &mut sides, &mut program).unwrap();
+    assert_eq!((decided.diff.verdict, decided.ended), (Verdict::Regressed, Ended::Clear));
+    let done = sides.done();
+    let again = decide(&plan(), &mut sides, &mut program).unwrap();
+    assert_eq!((again.diff.verdict, sides.done()), (Verdict::Regressed, done));
+}

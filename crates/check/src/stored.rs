@@ -1,0 +1,165 @@
+//! Profiles of earlier checks, in perfblame's own files.
+//!
+//! Runs made at different times differ by more than their code: the machine was warmer, another program ran. So stored
+//! runs count only beside runs that they alternated with. Each series of alternating runs has a number; of a series
+//! that both sides have, as many runs of each side are taken, and nothing else is. What such runs say is as good as on
+//! the day they were made, and no fresh pair is needed: whatever was special about that day met both sides alike.
+
+use std::io::BufWriter;
+use std::path::{Path, PathBuf};
+
+use perfblame_analysis::{LoadOptions, Source, load};
+use perfblame_cct::Profile;
+use perfblame_readers::{Tally, perfblame_file};
+
+use crate::home::{entries, modified, size, touch};
+use crate::{Failure, Home};
+
+/// The label under which the hash of what a run printed is kept.
+const OUTPUT: &str = "perfblame.output";
+
+/// Series that are looked at for one comparison, the newest first: reading thousands would take longer than new runs.
+const SERIES: usize = 8;
+
+/// Stored profiles of one side: same content, build, command, input, machine and profiler.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Shelf {
+    folder: PathBuf,
+}
+
+/// A run, and the hash of what it printed.
+#[derive(Debug)]
+pub struct StoredRun {
+    /// The profile.
+    pub profile: Profile,
+    /// Of its standard output.
+    pub output: String,
+}
+
+impl Shelf {
+    /// The shelf of a key.
+    pub fn of(home: &Home, key: &str) -> Self {
+        Self { folder: home.profiles().join(key) }
+    }
+
+    /// Keeps a run of a series. What cannot be kept is made again: that is no failure.
+    pub fn keep(&self, series: &str, number: u32, profile: &Profile, output: &str) {
+        let mut profile = profile.clone();
+        profile.info.labels.retain(|(name, _)| name != OUTPUT);
+        profile.info.labels.push((OUTPUT.to_owned(), output.to_owned()));
+        profile.info.labels.sort();
+        let path = self.folder.join(format!("{series}-{number:04}.perfblame"));
+        let unfinished = path.with_extension("unfinished");
+        let written = std::fs::create_dir_all(&self.folder)
+            .and_then(|()| std::fs::File::create(&unfinished))
+            .and_then(|file| perfblame_file::write(&profile, &mut BufWriter::new(file)))
+            .and_then(|()| std::fs::rename(&unfinished, &path));
+        if written.is_err() {
+            let _ = std::fs::remove_file(&unfinished);
+        }
+    }
+
+    /// Names of series and their files, the oldest first.
+    fn series(&self) -> Vec<(String, Vec<PathBuf>)> {
+        let mut all: Vec<(String, Vec<PathBuf>)> = Vec::new();
+        for path in entries(&self.folder) {
+            let name = path.file_stem().map(|name| name.to_string_lossy().into_owned());
+            let series = name.as_deref().and_then(|name| name.rsplit_once('-'));
+            let Some((series, _)) = series else { continue };
+            if path.extension().is_none_or(|end| end != "perfblame") {
+                continue;
+            }
+            match all.last_mut() {
+                Some((known, files)) if known == series => files.push(path.clone()),
+                _ => all.push((series.to_owned(), vec![path.clone()])),
+            }
+        }
+        all
+    }
+}
+
+/// Runs that both shelves have of the same series, as many of each, at most `most` of each.
+pub fn alternating(shelves: [&Shelf; 2], most: usize) -> [Vec<StoredRun>; 2] {
+    let mut runs = [Vec::new(), Vec::new()];
+    let [before, after] = shelves.map(Shelf::series);
+    for (series, files) in before.iter().rev().take(SERIES) {
+        let Some((_, others)) = after.iter().find(|(other, _)| other == series) else { continue };
+        for pair in files.iter().zip(others) {
+            if runs[0].len() >= most {
+                break;
+            }
+            // A file that is damaged costs its pair.
+            if let (Ok(first), Ok(second)) = (read(pair.0), read(pair.1)) {
+                runs[0].push(first);
+                runs[1].push(second);
+            }
+        }
+    }
+    runs
+}
+
+fn read(path: &Path) -> Result<StoredRun, Failure> {
+    touch(path);
+    let profile = read_profile(path)?;
+    let output = profile.info.labels.iter().find(|(name, _)| name == OUTPUT);
+    let output = output.map_or(String::new(), |(_, value)| value.clone());
+    Ok(StoredRun { profile, output })
+}
+
+/// Reads any profile as comparisons want it.
+pub fn read_profile(path: &Path) -> Result<Profile, Failure> {
+    let loaded = load(&[Source::File(path.to_owned())], LoadOptions::default(), &Tally::default());
+    let loaded = loaded.map_err(|error| Failure {
+        help: error.help().map(str::to_owned),
+        ..Failure::new(error.to_string(), &error.kind)
+    })?;
+    loaded.runs.profile(0).ok_or_else(|| Failure::io("read", path, &std::io::Error::other("empty")))
+}
+
+/// Removes the oldest profiles until the rest fits.
+pub fn trim(home: &Home, limit: u64) {
+    let mut files: Vec<(u128, PathBuf, u64)> = Vec::new();
+    for shelf in entries(&home.profiles()) {
+        for file in entries(&shelf) {
+            files.push((modified(&file), file.clone(), size(&file)));
+        }
+    }
+    files.sort();
+    let mut sum: u64 = files.iter().map(|(_, _, bytes)| *bytes).sum();
+    for (_, file, bytes) in files {
+        if sum <= limit {
+            break;
+        }
+        let _ = std::fs::remove_file(&file);
+        // Goes only when it is empty.
+        let _ = file.parent().map(std::fs::remove_dir);
+        sum = sum.saturating_sub(bytes);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use perfblame_fixtures::profile;
+
+    use super::*;
+
+    #[test]
+    fn only_runs_that_alternated_are_put_beside_each_other() {
+        let folder = std::env::temp_dir().join(format!("perfblame-shelf-{}", std::process::id()));
+        let shelf = |name: &str| Shelf { folder: folder.join(name) };
+        let (before, after) = (shelf("before"), shelf("after"));
+        let run = profile("main main\nwork rest");
+        for number in 0..3 {
+            before.keep("1", number, &run, "out");
+            before.keep("2", number, &run, "out");
+        }
+        after.keep("2", 0, &run, "out");
+        after.keep("2", 1, &run, "other");
+        after.keep("3", 0, &run, "out");
+        let [first, second] = alternating([&before, &after], 10);
+        assert_eq!((first.len(), second.len()), (2, 2));
+        assert_eq!(second[1].output, "other");
+        assert_eq!(alternating([&before, &after], 1)[0].len(), 1);
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+}

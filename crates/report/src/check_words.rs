@@ -1,0 +1,128 @@
+//! A comparison of two revisions in one line, the same in every rendering.
+
+use std::fmt::Write as _;
+
+use perfblame_analysis::{
+    Check, CodeChange, Compared, Comparison, Diff, Outcome, Suspect, Verdict,
+};
+
+use crate::diff_words::{Words, headline};
+use crate::layout::clean;
+
+/// The answer for one workload and input: `parse: 120 ms → 158 ms (+32 %): src/lexer.c:120-141 in next_token`.
+pub fn comparison_line(check: &Check, comparison: &Comparison, unicode: bool) -> String {
+    let title = clean(&comparison.title()).into_owned();
+    match &comparison.outcome {
+        Outcome::Failed(failure) => format!("{title}: {}", clean(&failure.what)),
+        Outcome::Compared(compared) => {
+            format!("{title}: {}", compared_line(check, compared, unicode))
+        }
+    }
+}
+
+fn compared_line(check: &Check, compared: &Compared, unicode: bool) -> String {
+    let diff = &compared.diff;
+    let words = Words::of(diff, unicode);
+    if diff.verdict == Verdict::Unchanged && compared.reach.unreached {
+        return format!("your change does not reach this workload ({})", total(diff, words));
+    }
+    let found = match diff.verdict {
+        Verdict::Regressed => diff.suspects.first(),
+        Verdict::Improved => diff.improvements.first(),
+        Verdict::Unchanged | Verdict::Inconclusive => None,
+    };
+    let Some(first) = found else { return headline(diff, words) };
+    let (before, after) = (diff.before.total.median, diff.after.total.median);
+    let mut line = words.costs(before, after);
+    if let Some(relative) = words.relative(before, after) {
+        let _ = write!(line, " ({relative})");
+    }
+    match first.changes.first() {
+        Some(change) => {
+            let _ = write!(line, ": {}", place(check, change));
+            if change.function != first.function.name {
+                let _ = write!(line, ", which made {} {}", words.name(&first.function), words.kind(first.kind));
+            }
+        }
+        None => {
+            let _ = write!(line, ": {} is {}", words.name(&first.function), words.kind(first.kind));
+            if compared.reach.no_code_explains {
+                line = format!("not your change: {line}, and no changed code explains it");
+            } else if compared.reach.unreached {
+                line = format!("not your change, which does not reach this workload: {line}");
+            }
+        }
+    }
+    if let Some(sure) = sure(first) {
+        let _ = write!(line, ", sure to {sure}");
+    }
+    line
+}
+
+fn total(diff: &Diff, words: Words<'_>) -> String {
+    words.costs(diff.before.total.median, diff.after.total.median)
+}
+
+/// `src/lexer.c:120-141 in next_token (3f2a1c "Cache tokens")`.
+pub fn place(check: &Check, change: &CodeChange) -> String {
+    let mut text = clean(&change.file).into_owned();
+    if let Some((first, last)) = change.lines {
+        let _ = if first == last {
+            write!(text, ":{first}")
+        } else {
+            write!(text, ":{first}-{last}")
+        };
+    }
+    if !change.function.is_empty() {
+        let joint = if text.is_empty() { "" } else { " in " };
+        let _ = write!(text, "{joint}{}", clean(&change.function));
+    }
+    if let Some(commit) = &change.commit {
+        let short = commit.get(..9).unwrap_or(commit);
+        let subject = check.subjects.iter().find(|(known, _)| known == commit);
+        let _ = match subject {
+            Some((_, subject)) => write!(text, " ({short} \"{}\")", clean(subject)),
+            None => write!(text, " ({short})"),
+        };
+    }
+    text
+}
+
+/// How sure it is that this is no chance, never quite.
+fn sure(suspect: &Suspect) -> Option<String> {
+    let sure = 1.0 - suspect.p_value?;
+    Some(match sure {
+        sure if sure >= 0.999 => "99.9 %".to_owned(),
+        sure if sure >= 0.99 => "99 %".to_owned(),
+        sure => format!("{} %", (sure * 100.0).floor()),
+    })
+}
+
+/// Comparisons with the gravest first; those alike stay in their order.
+pub fn gravest_first(check: &Check) -> Vec<&Comparison> {
+    let gravity = |comparison: &&Comparison| match &comparison.outcome {
+        Outcome::Failed(_) => 1,
+        Outcome::Compared(compared) => match compared.diff.verdict {
+            Verdict::Regressed => 0,
+            Verdict::Inconclusive => 2,
+            Verdict::Improved => 3,
+            Verdict::Unchanged => 4,
+        },
+    };
+    let mut sorted: Vec<&Comparison> = check.comparisons.iter().collect();
+    sorted.sort_by_key(gravity);
+    sorted
+}
+
+/// What was compared with what.
+pub fn revisions(check: &Check) -> String {
+    let named = |revision: &perfblame_analysis::RevisionView| {
+        let short = revision.short();
+        match (revision.subject.is_empty(), revision.name == short) {
+            (true, true) => short.to_owned(),
+            (true, false) => format!("{short} ({})", clean(&revision.name)),
+            (false, _) => format!("{short} \"{}\"", clean(&revision.subject)),
+        }
+    };
+    format!("{} against {}", named(&check.head), named(&check.base))
+}
