@@ -13,7 +13,7 @@ use crate::compare::FileVersion;
 use crate::git::{GitError, Repository, Revision};
 use crate::parallel::map_in_order;
 use crate::source::{FunctionKind, SourceFile, SourceFunction, source_file};
-use crate::{Definition, Language};
+use crate::{Addition, Definition, Language};
 
 use symbol::Symbol;
 
@@ -190,6 +190,19 @@ impl SourceIndex {
         });
         found.dedup_by(|one, other| one.definition == other.definition);
         found
+    }
+
+    /// What costs time in the body of a function that [`SourceIndex::locate`] found.
+    pub fn costs(&self, definition: &Definition) -> &[Addition] {
+        let path = definition.file.as_deref().unwrap_or_default();
+        let name = path::components(path).pop().unwrap_or_default();
+        let files = self.by_file_name.get(&name).into_iter().flatten();
+        let file = files.map(|row| &self.files[*row]).find(|file| file.path == path);
+        let functions = file.map_or(&[][..], |file| &file.source.functions);
+        let is_it = |function: &&SourceFunction| {
+            Some(function.lines) == definition.lines && function.name == definition.name
+        };
+        functions.iter().find(is_it).map_or(&[], |function| &function.costs)
     }
 
     fn function(&self, row: Row) -> Option<&SourceFunction> {

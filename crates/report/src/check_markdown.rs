@@ -15,7 +15,9 @@ const RESERVE: usize = 600;
 pub fn check_markdown(check: &Check, limit: usize, out: &mut dyn Write) -> io::Result<()> {
     let mut text = String::new();
     let head = match check.verdict {
-        _ if check.comparisons.iter().all(|it| it.compared().is_none()) => "❌ Could not be checked",
+        _ if check.comparisons.iter().all(|it| it.compared().is_none()) => {
+            "❌ Could not be checked"
+        }
         Verdict::Regressed => "🔴 Slower",
         Verdict::Improved => "🟢 Faster",
         Verdict::Unchanged => "⚪ No slowdown",
