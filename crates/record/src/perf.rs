@@ -17,6 +17,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use crate::child::Limits;
 use crate::command::{Kind, find, locate, with_words};
 use crate::record::{Made, Run};
 use crate::{CallGraph, Event, RecordError, child, elf, install};
@@ -155,11 +156,11 @@ fn probe(
 ) -> Result<(Vec<OsString>, Duration), RecordError> {
     let with: Vec<OsString> =
         options.iter().cloned().chain(optional.iter().flatten().cloned()).collect();
-    let first = match try_out(perf, run, &with) {
+    let first = match try_out(perf, run, &with)? {
         Ok(own) => return Ok((with, own)),
         Err(complaint) => complaint,
     };
-    let complaint = match try_out(perf, run, &options) {
+    let complaint = match try_out(perf, run, &options)? {
         Ok(own) => return Ok((options, own)),
         Err(complaint) => complaint,
     };
@@ -177,21 +178,27 @@ fn probe(
     Err(RecordError::NotPermitted { profiler: run.profiler, why: complaint, help: help.to_owned() })
 }
 
-fn try_out(perf: &Path, run: &Run<'_>, options: &[OsString]) -> Result<Duration, String> {
+/// The CPU time it took, or what perf complains about.
+fn try_out(
+    perf: &Path,
+    run: &Run<'_>,
+    options: &[OsString],
+) -> Result<Result<Duration, String>, RecordError> {
     let (file, log) = (run.scratch.join("probe.data"), run.scratch.join("probe.log"));
     let mut command = Command::new(perf);
     command.args(options).args(&run.settings.extra).arg("-o").arg(&file).args(["--", "true"]);
     command.stdin(Stdio::null()).stdout(Stdio::null());
-    command.stderr(File::create(&log).map_err(|error| error.to_string())?);
-    let ended = child::run(&mut command, run.limits).map_err(|error| error.to_string())?;
+    command.stderr(File::create(&log).map_err(RecordError::file("write", &log))?);
+    // The time is the program's.
+    let ended = child::run(&mut command, Limits { timeout: None, ..run.limits })?;
     let _ = fs::remove_file(&file);
     if ended.status.success() {
-        return Ok(ended.cpu);
+        return Ok(Ok(ended.cpu));
     }
     let said = fs::read_to_string(&log).unwrap_or_default();
     // It explains at length; the beginning says what is wrong.
     let lines = said.lines().map(str::trim_end).filter(|line| !line.is_empty());
-    Err(lines.take(6).collect::<Vec<_>>().join("\n"))
+    Ok(Err(lines.take(6).collect::<Vec<_>>().join("\n")))
 }
 
 fn paranoid() -> i32 {
