@@ -1,6 +1,7 @@
 //! The command line: parse, ask, render.
 
 mod args;
+mod changes_file;
 mod completions;
 mod convert;
 mod diff;

@@ -16,6 +16,8 @@ Examples:
   perfblame diff old/ new/ --metric allocated    memory instead of time
   perfblame diff old/ new/ --work 12000,9000     the program got less done after
   perfblame diff old/ new/ --root handle         only what `handle` does
+  perfblame diff old/ new/ --method stages --changes changes.json
+                                                 by the code change behind each difference
   perf script | perfblame diff base.txt -        one side from a pipe
   perfblame diff old/ new/ --format markdown     for a pull request
   perfblame diff old/ new/ --format json | jq '.suspects[0].function'
@@ -81,6 +83,9 @@ pub struct DiffArgs {
     /// `:` between, as in `100:110:90,80:85`
     #[arg(long, value_name = "BEFORE,AFTER", value_parser = work, help_heading = "How")]
     pub work: Option<Work>,
+    /// What changed in the code, as JSON, for `--method stages`; see docs/stages.md
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "What changed in the code")]
+    pub changes: Option<PathBuf>,
 
     /// Text for people, Markdown for a pull request, JSON or SARIF for programs, HTML for a browser, DOT for Graphviz
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT", help_heading = "Output")]

@@ -66,9 +66,16 @@ fn totals(page: &Page<'_>, stages: &Stages, out: &mut dyn Write) -> io::Result<(
     Ok(())
 }
 
-/// So many rows of each list: there are several.
-fn shown(page: &Page<'_>, rows: usize) -> usize {
-    rows.min(if page.limit == usize::MAX { page.limit } else { page.limit.div_ceil(2) })
+/// So many rows of each list, as there are several; what is below this part of the whole only when all are wanted.
+const WORTH: f64 = 0.005;
+
+fn shown(page: &Page<'_>, costs: impl Iterator<Item = f64>) -> usize {
+    if page.limit == usize::MAX {
+        return costs.count();
+    }
+    let whole = page.diff.before.total.median.max(page.diff.after.total.median);
+    let most = costs.take(page.limit.div_ceil(2));
+    most.take_while(|cost| cost.abs() >= whole * WORTH).count()
 }
 
 fn subtrees(
@@ -81,7 +88,7 @@ fn subtrees(
         return Ok(false);
     }
     title(name, page.look, out)?;
-    let list = &part.subtrees[..shown(page, part.subtrees.len())];
+    let list = &part.subtrees[..shown(page, part.subtrees.iter().map(|row| row.cost))];
     let cost = |row: &StagedSubtree| page.words.change(signed_cost(row));
     let nodes = |row: &StagedSubtree| grouped(row.nodes as u64);
     let start = |row: &StagedSubtree| vec![row.rank.to_string(), cost(row), nodes(row)];
@@ -90,23 +97,27 @@ fn subtrees(
         lines.extend(by_candidates(&row.candidates, page.words));
         (start(row), &*row.path, lines)
     });
-    let folded = rows_of(page, &["#", "change", "nodes"], rows.collect(), out)?;
+    let folded = match list {
+        [] => false,
+        _ => rows_of(page, &["#", "change", "nodes"], rows.collect(), out)?,
+    };
     let hidden = part.total.subtrees - list.len();
     if hidden > 0 {
         let listed: f64 = list.iter().map(signed_cost).sum();
         let more = counted(hidden as u64, "more subtree", "more subtrees");
         let rest = page.words.change(part.total.delta() - listed);
-        page.note(&format!("{more}, {rest} together: --limit 0 shows all that are listed"), out)?;
+        page.note(&format!("{more}, {rest} together: --limit 0 shows all"), out)?;
     }
     Ok(folded)
 }
 
 fn weights(page: &Page<'_>, stages: &Stages, out: &mut dyn Write) -> io::Result<bool> {
-    if stages.weights.is_empty() {
+    let list =
+        &stages.weights[..shown(page, stages.weights.iter().map(|row| row.after - row.before))];
+    if list.is_empty() {
         return Ok(false);
     }
     title("Common tree: the same calls at another cost", page.look, out)?;
-    let list = &stages.weights[..shown(page, stages.weights.len())];
     let start = |row: &WeightChange| {
         let change = page.words.change(row.after - row.before);
         vec![row.rank.to_string(), change, page.words.cost(row.before), page.words.cost(row.after)]
@@ -122,7 +133,7 @@ fn weights(page: &Page<'_>, stages: &Stages, out: &mut dyn Write) -> io::Result<
     let hidden = stages.weights.len() - list.len();
     if hidden > 0 {
         let more = counted(hidden as u64, "more context", "more contexts");
-        page.note(&format!("{more}: --limit 0 shows all that are listed"), out)?;
+        page.note(&format!("{more}: --limit 0 shows all"), out)?;
     }
     Ok(folded)
 }
