@@ -94,7 +94,6 @@ impl DiffArgs {
             work: self.work.clone(),
             changes,
             skip_tree: !self.draws(),
-            changes: None,
         })
     }
 
