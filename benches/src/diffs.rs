@@ -27,6 +27,8 @@ pub const BENCHES: &[(&str, Compares)] = &[
     ("diff: folded stacks", folded),
     ("diff: hatchet", hatchet),
     ("diff: growth", growth),
+    ("changes: a commit of 1,000 files", crate::changes::change_set),
+    ("changes: history of a function", crate::changes::history),
 ];
 
 /// The made-up program; slow, the function in which most stacks end takes three times as long.

@@ -3,6 +3,7 @@
 //!
 //! Seconds on shared machines say little; ours and the peer's take turns, and the ratio of their medians is the result.
 
+mod changes;
 mod diffs;
 mod in_process;
 mod inputs;

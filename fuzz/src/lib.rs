@@ -20,3 +20,24 @@ pub fn read(name: &str, data: &[u8]) {
         }
     }
 }
+
+/// Reads `data` as source: the first byte chooses the language, and the rest is compared with its own first half.
+pub fn parse_source(data: &[u8]) {
+    const NAMES: [&str; 9] =
+        ["a.java", "a.js", "a.ts", "a.tsx", "src/a.rs", "a.c", "a.cpp", "a.py", "a.go"];
+    let Some((first, text)) = data.split_first() else { return };
+    let path = NAMES[*first as usize % NAMES.len()];
+    let version = |text: &[u8]| {
+        Some(perfblame_changes::FileVersion { path: path.to_owned(), text: text.to_vec() })
+    };
+    let file = perfblame_changes::ChangedFile {
+        before: version(&text[..text.len() / 2]),
+        after: version(text),
+    };
+    let found = perfblame_changes::compare_sources(&[file]);
+    for change in &found.changes.functions {
+        let definition = change.after.as_ref().or(change.before.as_ref());
+        let lines = definition.and_then(|it| it.lines).expect("a change is somewhere");
+        assert!(0 < lines.0 && lines.0 <= lines.1);
+    }
+}
