@@ -12,5 +12,6 @@ pub use change_set::{
     Language,
 };
 pub use classes::{
-    ClassOptions, ClassesError, MethodLabels, Revision, class_changes, class_changes_with,
+    ClassOptions, ClassesError, ComparedClasses, MethodLabels, Revision, class_changes,
+    compare_classes, compare_jars,
 };
