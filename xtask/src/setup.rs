@@ -1,4 +1,5 @@
-//! Installs what the end-to-end tests and benches drive: real profilers and the real tools of the field.
+//! Installs what the end-to-end tests and benches drive: real profilers and the real tools of the field. Builds the one
+//! profiler of our own that Cargo does not build.
 //!
 //! Nothing is installed that is there already. Versions of what does not come from Debian are pinned.
 
@@ -14,6 +15,7 @@ const DEBIAN: &[(&str, &str)] = &[
     ("c++", "g++"),
     ("perf", "linux-perf"),
     ("jfr", "openjdk-17-jdk-headless"),
+    ("mvn", "maven"),
     ("valgrind", "valgrind"),
     ("go", "golang-go"),
     ("node", "nodejs"),
@@ -78,7 +80,17 @@ pub fn run() -> Result<()> {
         // A program of its own, which needs nothing from where it is installed.
         std::fs::copy(environment.join("bin/py-spy"), tools.join("bin/py-spy"))?;
     }
-    Ok(())
+    java_agent()
+}
+
+/// Builds the exact profiler for Java, with what Maven has fetched before where that is all it needs.
+fn java_agent() -> Result<()> {
+    let build = ["-q", "-B", "-f", "agents/java/pom.xml", "package"];
+    let offline = shell::command("mvn", &[&["-o"][..], &build].concat())?.output();
+    if offline.is_ok_and(|done| done.status.success()) {
+        return Ok(());
+    }
+    shell::run("mvn", &build)
 }
 
 /// Makes an environment of Python with one package in it.
