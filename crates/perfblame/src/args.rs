@@ -11,7 +11,7 @@ use clap::{ArgAction, Args as ClapArgs, Parser, Subcommand, ValueEnum, ValueHint
 use perfblame_readers::FORMATS;
 use perfblame_report::Target;
 
-pub use diff::{DiffArgs, DiffFormat, Least, MethodArg, NormalizeArg};
+pub use diff::{CodeArgs, DiffArgs, DiffFormat, Least, MethodArg, NormalizeArg};
 pub use record::{CallGraphArg, EventArg, RecordArgs, WhatArg};
 
 const STYLES: Styles = Styles::styled()

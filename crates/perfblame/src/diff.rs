@@ -15,7 +15,7 @@ use perfblame_report::{
 };
 
 use crate::args::{DiffArgs, DiffFormat, Least, MethodArg, NormalizeArg};
-use crate::changes_file;
+use crate::code_changes;
 use crate::failure::{Failure, SideError, is_closed_pipe};
 use crate::output;
 use crate::progress::Progress;
@@ -23,7 +23,7 @@ use crate::terminal::Terminal;
 
 /// Reads both sides, compares, renders; the status says whether it got slower.
 pub fn run(args: &DiffArgs, terminal: &Terminal) -> anyhow::Result<ExitCode> {
-    let query = args.query()?;
+    let query = args.query(terminal)?;
     let [before, after] = args.read(terminal)?;
     let answer = diff(&before, &after, &query)?;
     if let Some(least) = &args.min_delta {
@@ -66,8 +66,8 @@ fn same_kind(least: &Least, answer: &Diff) -> anyhow::Result<()> {
 }
 
 impl DiffArgs {
-    fn query(&self) -> anyhow::Result<DiffQuery> {
-        if self.changes.is_some() && self.method != MethodArg::Stages {
+    fn query(&self, terminal: &Terminal) -> anyhow::Result<DiffQuery> {
+        if self.code.is_given() && self.method != MethodArg::Stages {
             return Err(Failure {
                 what: "changes of the code go with `--method stages`".to_owned(),
                 why: "the other methods do not look at the code".to_owned(),
@@ -81,7 +81,7 @@ impl DiffArgs {
             MethodArg::Paths => Method::Paths,
             MethodArg::Stages => Method::Stages,
         };
-        let changes = self.changes.as_deref().map(changes_file::read).transpose()?;
+        let changes = code_changes::read(&self.code, terminal)?;
         Ok(DiffQuery {
             method,
             metric: self.metric.clone(),

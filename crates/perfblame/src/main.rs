@@ -2,6 +2,7 @@
 
 mod args;
 mod changes_file;
+mod code_changes;
 mod completions;
 mod convert;
 mod diff;

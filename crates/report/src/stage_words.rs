@@ -98,10 +98,11 @@ pub fn why_weight(row: &WeightChange, stages: &Stages, words: Words<'_>) -> Stri
         (None, None) => String::new(),
     };
     let shares = format!(
-        "{} {} {} of the common tree",
+        "{} {} {} of {}",
         in_percent(row.share_before),
         words.arrow(),
-        in_percent(row.share_after)
+        in_percent(row.share_after),
+        if row.rank == 1 { "the common tree" } else { "what else is in the common tree" }
     );
     if !text.is_empty() {
         text.push_str("; ");

@@ -6,7 +6,7 @@ use perfblame_analysis::{FunctionView, StagePart, StagedSubtree, Stages, WeightC
 
 use super::{MOST_WIDTH, Page};
 use crate::call_path::folded_path;
-use crate::layout::{columns, padded, right, wrapped};
+use crate::layout::{clean, columns, padded, right, wrapped};
 use crate::numbers::{counted, grouped};
 use crate::show_text::title;
 use crate::stage_words::{
@@ -22,7 +22,8 @@ pub fn write(page: &Page<'_>, out: &mut dyn Write) -> io::Result<bool> {
     totals(page, stages, out)?;
     let mut folded = false;
     for ((name, _, about), part) in PARTS.iter().zip(parts(stages)) {
-        folded |= subtrees(page, &format!("{name}: {about}"), part, out)?;
+        let name = if narrow(page) { (*name).to_owned() } else { format!("{name}: {about}") };
+        folded |= subtrees(page, &name, part, out)?;
     }
     folded |= weights(page, stages, out)?;
     writeln!(out)?;
@@ -52,8 +53,10 @@ fn totals(page: &Page<'_>, stages: &Stages, out: &mut dyn Write) -> io::Result<(
     let width = |column: usize| {
         std::iter::once(&head).chain(&rows).map(|row| columns(&row[column])).max().unwrap_or(0)
     };
+    // The change is what a narrow terminal has room for.
+    let kept = if narrow(page) { 2 } else { 6 };
     let line = |row: &[String; 6]| {
-        let cells = row.iter().enumerate().map(|(column, cell)| match column {
+        let cells = row.iter().take(kept).enumerate().map(|(column, cell)| match column {
             0 => padded(cell, width(0)),
             _ => right(cell, width(column)),
         });
@@ -64,6 +67,10 @@ fn totals(page: &Page<'_>, stages: &Stages, out: &mut dyn Write) -> io::Result<(
         writeln!(out, "{}", line(row))?;
     }
     Ok(())
+}
+
+fn narrow(page: &Page<'_>) -> bool {
+    page.look.width < 70
 }
 
 /// So many rows of each list, as there are several; what is below this part of the whole only when all are wanted.
@@ -104,7 +111,10 @@ fn subtrees(
     let hidden = part.total.subtrees - list.len();
     if hidden > 0 {
         let listed: f64 = list.iter().map(signed_cost).sum();
-        let more = counted(hidden as u64, "more subtree", "more subtrees");
+        let more = match list {
+            [] => counted(hidden as u64, "small subtree", "small subtrees"),
+            _ => counted(hidden as u64, "more subtree", "more subtrees"),
+        };
         let rest = page.words.change(part.total.delta() - listed);
         page.note(&format!("{more}, {rest} together: --limit 0 shows all"), out)?;
     }
@@ -117,7 +127,8 @@ fn weights(page: &Page<'_>, stages: &Stages, out: &mut dyn Write) -> io::Result<
     if list.is_empty() {
         return Ok(false);
     }
-    title("Common tree: the same calls at another cost", page.look, out)?;
+    let name = "Common tree: the same calls at another cost";
+    title(if narrow(page) { "Common tree" } else { name }, page.look, out)?;
     let start = |row: &WeightChange| {
         let change = page.words.change(row.after - row.before);
         vec![row.rank.to_string(), change, page.words.cost(row.before), page.words.cost(row.after)]
@@ -151,8 +162,9 @@ fn rows_of(
         let cells = rows.iter().map(|(cells, _, _)| columns(&cells[column]));
         cells.max().unwrap_or(0).max(columns(head[column]))
     };
+    let kept = if narrow(page) { 2 } else { head.len() };
     let line = |cells: &mut dyn Iterator<Item = &str>| {
-        let cells = cells.enumerate().map(|(column, cell)| right(cell, width(column)));
+        let cells = cells.take(kept).enumerate().map(|(column, cell)| right(cell, width(column)));
         cells.collect::<Vec<_>>().join("  ") + "  "
     };
     let start = line(&mut head.iter().copied());
@@ -168,7 +180,7 @@ fn rows_of(
             let start = if row == 0 { start.clone() } else { " ".repeat(indent) };
             writeln!(out, "{start}{line}")?;
         }
-        for line in notes.iter().flat_map(|note| wrapped(note, room)) {
+        for line in notes.iter().flat_map(|note| wrapped(&clean(note), room)) {
             writeln!(out, "{:indent$}{}", "", page.look.dim(&line))?;
         }
     }
