@@ -7,6 +7,7 @@
 
 mod places;
 mod relations;
+mod sources;
 
 use perfblame_changes::{Addition, ChangeSet, Definition, FileKind, FunctionChange};
 

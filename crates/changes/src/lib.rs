@@ -9,6 +9,7 @@ mod classes;
 mod compare;
 mod git;
 mod lines;
+mod locate;
 mod parallel;
 pub mod source;
 
@@ -22,4 +23,5 @@ pub use classes::{
 pub use compare::{ChangedFile, FileVersion, SourceComparison, compare_sources, file_kind};
 pub use git::{Commit, GitError, History, Repository, Revision};
 pub use lines::{LineFate, LineMap};
+pub use locate::{FrameQuery, Location, SourceIndex, Why};
 pub use source::{BodyHash, FunctionKind, SourceFile, SourceFunction, functions_in, source_file};

@@ -147,8 +147,8 @@ pub(crate) fn hunks(before: &[u8], after: &[u8]) -> Vec<Hunk> {
 }
 
 fn text_lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
-    let text = text.strip_suffix(b"\n").unwrap_or(text);
-    let lines = (!text.is_empty()).then(|| text.split(|byte| *byte == b'\n'));
+    let inner = text.strip_suffix(b"\n").unwrap_or(text);
+    let lines = (!text.is_empty()).then(|| inner.split(|byte| *byte == b'\n'));
     lines.into_iter().flatten().map(|line| line.strip_suffix(b"\r").unwrap_or(line))
 }
 

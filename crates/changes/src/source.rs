@@ -14,6 +14,7 @@ mod walk;
 pub use body::BodyHash;
 pub(crate) use body::{hash_text, mix};
 pub(crate) use costs::last_part;
+pub(crate) use naming::without_generics;
 
 use crate::{Addition, Definition, Language};
 

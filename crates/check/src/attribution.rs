@@ -1,21 +1,94 @@
 //! What the changed code has to do with a difference.
+//!
+//! Sources are read when the first difference asks for them, since most checks find none. A repository whose changes
+//! cannot be read costs the attribution, not the check: a warning says so.
 
-use perfblame_analysis::{Diff, Reach};
+use std::cell::OnceCell;
 
-use crate::{Failure, Git, Revision};
+use perfblame_analysis::{Attribution, Code, Diff, attribute};
+use perfblame_cct::Warning;
+use perfblame_changes::{ChangeSet, FunctionChange, GitError, History, Repository, SourceIndex};
+
+use crate::{Git, Revision};
 
 /// The changes between two revisions, ready to be held against comparisons.
-#[derive(Clone, Debug)]
-pub struct Attribution {}
+pub struct ChangedCode<'a> {
+    git: &'a Git,
+    base: &'a Revision,
+    head: &'a Revision,
+    known: OnceCell<Result<Known, GitError>>,
+}
 
-impl Attribution {
-    /// Reads what changed between two revisions; once for all comparisons of a check.
-    pub fn of(_git: &Git, _base: &Revision, _head: &Revision) -> Result<Self, Failure> {
-        Ok(Self {})
+/// What was read.
+struct Known {
+    repository: Repository,
+    changes: ChangeSet,
+    before: SourceIndex,
+    after: SourceIndex,
+}
+
+impl<'a> ChangedCode<'a> {
+    /// For all comparisons of a check.
+    pub fn of(git: &'a Git, base: &'a Revision, head: &'a Revision) -> Self {
+        Self { git, base, head, known: OnceCell::new() }
     }
 
     /// Fills in the changes of each suspect, and says what else the change has to do with the comparison.
-    pub fn explain(&self, _diff: &mut Diff) -> Reach {
-        Reach::default()
+    pub fn explain(&self, diff: &mut Diff) -> Attribution {
+        match self.try_explain(diff) {
+            Ok(found) => found,
+            Err(error) => {
+                let message = format!("what changed in the code is not known: {error}");
+                diff.warnings.push(Warning {
+                    code: "changes-unknown".to_owned(),
+                    message,
+                    count: 1,
+                });
+                Attribution::default()
+            }
+        }
     }
+
+    fn try_explain(&self, diff: &mut Diff) -> Result<Attribution, String> {
+        let known = self.known.get_or_init(|| self.read()).as_ref().map_err(ToString::to_string)?;
+        let ends = self.ends();
+        let history = known.repository.history(&ends[0], &ends[1]).map_err(|it| it.to_string())?;
+        let commit = |change: &FunctionChange| newest(&history, change);
+        let code = Code {
+            changes: &known.changes,
+            before: &known.before,
+            after: &known.after,
+            commit: &commit,
+        };
+        Ok(attribute(diff, &code))
+    }
+
+    fn read(&self) -> Result<Known, GitError> {
+        let repository = Repository::open(&self.git.root)?;
+        let [base, head] =
+            [self.base, self.head].map(|it| perfblame_changes::Revision::Commit(it.commit.clone()));
+        let changes = repository.changes(&base, &head)?;
+        let before = SourceIndex::of(&repository, &base)?;
+        let after = SourceIndex::of(&repository, &head)?;
+        Ok(Known { repository, changes, before, after })
+    }
+
+    /// Between which commits are looked for: what is not committed has none.
+    fn ends(&self) -> [perfblame_changes::Revision; 2] {
+        [self.base, self.head].map(|side| match side.uncommitted {
+            true => perfblame_changes::Revision::WorkingTree,
+            false => perfblame_changes::Revision::Commit(side.commit.clone()),
+        })
+    }
+}
+
+/// The newest commit that touched a change, and its title. What is gone was touched by some commit, too: by the only
+/// one, where there is one.
+fn newest(history: &History<'_>, change: &FunctionChange) -> Option<(String, String)> {
+    let touching = change.after.as_ref().and_then(|now| history.touching(now).ok());
+    let newest = touching.and_then(|commits| commits.into_iter().next());
+    let mut all = history.commits();
+    let only = all.next().filter(|_| all.next().is_none());
+    let commit = newest.or_else(|| only.cloned())?;
+    Some((commit.id?, commit.title))
 }

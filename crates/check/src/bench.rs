@@ -89,8 +89,14 @@ impl<'a> Bench<'a> {
         let programs = [0, 1].map(|side| program(subject, side, &input, &scratch.0, &log));
         for (program, revision) in programs.iter().zip(subject.revisions) {
             if !program.directory.is_dir() {
-                let what = format!("there is no folder `{}`", workload.directory.as_deref().unwrap_or("."));
-                return Err(Failure::new(what, format!("in {}", crate::trees::described(revision))));
+                let what = format!(
+                    "there is no folder `{}`",
+                    workload.directory.as_deref().unwrap_or(".")
+                );
+                return Err(Failure::new(
+                    what,
+                    format!("in {}", crate::trees::described(revision)),
+                ));
             }
         }
         let profiler = match &workload.profiler {
@@ -153,7 +159,11 @@ impl<'a> Bench<'a> {
             for (number, run) in runs.into_iter().enumerate() {
                 self.outputs[side].insert(run.output);
                 sides.profiles[side].push(run.profile);
-                sides.names[side].push(format!("{} run {}, kept", ["base", "head"][side], number + 1));
+                sides.names[side].push(format!(
+                    "{} run {}, kept",
+                    ["base", "head"][side],
+                    number + 1
+                ));
             }
         }
         sides
@@ -175,10 +185,13 @@ impl<'a> Bench<'a> {
 
     /// What was surprising.
     pub fn warnings(&self) -> Vec<Warning> {
-        let warning = |code: &str, message: String| Warning { code: code.to_owned(), message, count: 1 };
+        let warning =
+            |code: &str, message: String| Warning { code: code.to_owned(), message, count: 1 };
         let mut all: Vec<Warning> =
             self.notes.iter().map(|note| warning("profiler", note.clone())).collect();
-        if self.subject.workload.output == Output::Same && self.outputs.iter().any(|it| it.len() > 1) {
+        if self.subject.workload.output == Output::Same
+            && self.outputs.iter().any(|it| it.len() > 1)
+        {
             let message = "the program prints something else every time, so that it was not checked whether both sides do the same; `output = \"ignore\"` says that this is meant";
             all.push(warning("output-varies", message.to_owned()));
         }
@@ -218,7 +231,8 @@ impl<'a> Bench<'a> {
         }
         let name = &self.subject.workload.name;
         let text = |side: usize| {
-            let bytes = std::fs::read(self.scratch.0.join(format!("first-{side}"))).unwrap_or_default();
+            let bytes =
+                std::fs::read(self.scratch.0.join(format!("first-{side}"))).unwrap_or_default();
             String::from_utf8_lossy(&bytes).into_owned()
         };
         let why = first_difference(&text(0), &text(1));
@@ -257,7 +271,10 @@ impl Runs for Bench<'_> {
             let _ = std::fs::remove_file(path);
         }
         let profile = profile.ok_or_else(|| {
-            Failure::new(format!("{} made no profile", self.profiler.name()), "the run is too short")
+            Failure::new(
+                format!("{} made no profile", self.profiler.name()),
+                "the run is too short",
+            )
         })?;
         let output = self.scratch.0.join(format!("out-{row}"));
         let printed = content_key(&output);

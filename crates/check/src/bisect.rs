@@ -135,9 +135,8 @@ impl Search<'_> {
             }
             let open: Vec<&String> =
                 candidates.iter().filter(|commit| !innocent.contains(commit)).collect();
-            let next = open.iter().find(|commit| {
-                ***commit != bad.commit && !skipped.contains(**commit)
-            });
+            let next =
+                open.iter().find(|commit| ***commit != bad.commit && !skipped.contains(**commit));
             // Nothing between, or one that alone can have done it.
             let (Some(next), false) = (next, open.len() == 1) else {
                 for commit in open {
@@ -187,9 +186,7 @@ impl Search<'_> {
         let mut commands = self.workload.run.shown();
         commands.push_str(self.workload.build.as_deref().unwrap_or(""));
         commands.push_str(&self.input);
-        let named = |file: &str| {
-            commands.contains(file.rsplit('/').next().unwrap_or(file))
-        };
+        let named = |file: &str| commands.contains(file.rsplit('/').next().unwrap_or(file));
         Ok(files.iter().all(|file| is_document(file) && !named(file)))
     }
 
@@ -284,7 +281,9 @@ mod tests {
 
     #[test]
     fn documents_are_known_by_their_names() {
-        for file in ["README.md", "docs/a.rst", "LICENSE", "LICENSE-MIT", ".github/workflows/ci.yml"] {
+        for file in
+            ["README.md", "docs/a.rst", "LICENSE", "LICENSE-MIT", ".github/workflows/ci.yml"]
+        {
             assert!(is_document(file), "{file}");
         }
         for file in ["src/md.rs", "data.txt", "Makefile", "a.json", "license.c", "docs/conf.py"] {

@@ -120,10 +120,8 @@ impl<'a> Session<'a> {
     /// A revision built for a workload.
     pub fn built(&self, revision: &Revision, workload: &Workload) -> Result<Built, Failure> {
         self.go_on()?;
-        let recipe = Recipe {
-            build: workload.build.as_deref(),
-            environment: &workload.environment,
-        };
+        let recipe =
+            Recipe { build: workload.build.as_deref(), environment: &workload.environment };
         let built = self.trees().built(revision, recipe)?;
         self.trees().trim(std::slice::from_ref(&built.path));
         Ok(built)
@@ -173,13 +171,8 @@ impl<'a> Session<'a> {
         let [base, head] = self.both_built(revisions, workload)?;
         self.go_on()?;
         let started = Instant::now();
-        let subject = Subject {
-            workload,
-            input,
-            root: &self.git.root,
-            revisions,
-            built: [&base, &head],
-        };
+        let subject =
+            Subject { workload, input, root: &self.git.root, revisions, built: [&base, &head] };
         let around = Around { home: &self.home, watch: self.watch, cancel: self.cancel };
         let mut bench = Bench::new(subject, around)?;
         let mut sides = if self.fresh { Default::default() } else { bench.stored() };
@@ -220,7 +213,6 @@ impl<'a> Session<'a> {
             return Ok(check);
         }
         let attribution = ChangedCode::of(&self.git, base, head);
-        check.warnings.extend(attribution.warnings());
         let comparisons: usize =
             self.config.workloads.iter().map(|workload| workload.inputs.len()).sum();
         let share = 1.0 / comparisons.max(1) as f64;
@@ -311,7 +303,9 @@ fn ended(decided: &Decided, workload: &Workload) -> String {
     let runs = decided.diff.before.totals.len();
     match decided.ended {
         Ended::Clear => String::new(),
-        Ended::MostRuns => format!("ended after {runs} runs of each side, the most that `runs` allows"),
+        Ended::MostRuns => {
+            format!("ended after {runs} runs of each side, the most that `runs` allows")
+        }
         Ended::Budget => format!(
             "ended after {runs} runs of each side, when the budget of {} s was spent",
             workload.budget.as_secs()

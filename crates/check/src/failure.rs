@@ -27,13 +27,7 @@ pub struct Failure {
 impl Failure {
     /// A failure without a next step.
     pub fn new(what: impl Into<String>, why: impl ToString) -> Self {
-        Self {
-            what: what.into(),
-            why: why.to_string(),
-            help: None,
-            log: None,
-            cancelled: false,
-        }
+        Self { what: what.into(), why: why.to_string(), help: None, log: None, cancelled: false }
     }
 
     /// Somebody asked us to stop.

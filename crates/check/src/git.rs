@@ -105,8 +105,9 @@ impl Git {
         let wanted = format!("{name}^{{commit}}");
         let commit = self.run(&["rev-parse", "--verify", "--quiet", "--end-of-options", &wanted]);
         let commit = commit.map_err(|_| {
-            Failure::new(format!("there is no revision `{name}`"), "git does not know it")
-                .help("name a commit, a branch or a tag; in a shallow clone, fetch more of its history")
+            Failure::new(format!("there is no revision `{name}`"), "git does not know it").help(
+                "name a commit, a branch or a tag; in a shallow clone, fetch more of its history",
+            )
         })?;
         let text = self.run(&["log", "-1", "--no-show-signature", format, &commit])?;
         let mut lines = text.splitn(4, '\n').map(str::to_owned);
@@ -191,7 +192,8 @@ impl Git {
 
     /// Names of files that differ between two trees.
     pub fn changed_files(&self, before: &str, after: &str) -> Result<Vec<String>, Failure> {
-        let text = self.run(&["diff-tree", "-r", "-z", "--name-only", "--no-renames", before, after])?;
+        let text =
+            self.run(&["diff-tree", "-r", "-z", "--name-only", "--no-renames", before, after])?;
         Ok(text.split('\0').filter(|name| !name.is_empty()).map(str::to_owned).collect())
     }
 }

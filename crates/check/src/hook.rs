@@ -117,15 +117,17 @@ fn read(path: &Path) -> Result<Option<String>, Failure> {
 /// A hook that is no shell script cannot take our block.
 fn is_shell(path: &Path, text: &str) -> Result<(), Failure> {
     let first = text.lines().next().unwrap_or_default();
-    let shell = first.starts_with("#!") && ["sh", "bash", "dash", "zsh"].iter().any(|name| {
-        first.split(['/', ' ']).any(|word| word == *name)
-    });
+    let shell = first.starts_with("#!")
+        && ["sh", "bash", "dash", "zsh"]
+            .iter()
+            .any(|name| first.split(['/', ' ']).any(|word| word == *name));
     if shell || text.trim().is_empty() {
         return Ok(());
     }
     let what = format!("{} is no shell script", path.display());
-    Err(Failure::new(what, format!("it begins with `{first}`"))
-        .help("have it start `perfblame hook run post-commit` or `perfblame hook run pre-push` itself"))
+    Err(Failure::new(what, format!("it begins with `{first}`")).help(
+        "have it start `perfblame hook run post-commit` or `perfblame hook run pre-push` itself",
+    ))
 }
 
 fn block(hook: &str, program: &str) -> String {
@@ -189,7 +191,11 @@ mod tests {
     #[test]
     fn the_block_comes_and_goes_without_a_trace() {
         let block = block("post-commit", "perfblame");
-        for script in ["#!/bin/sh\necho mine\n", "#!/bin/sh\necho mine\nexit 0\n", "#!/bin/bash\nexec other\n"] {
+        for script in [
+            "#!/bin/sh\necho mine\n",
+            "#!/bin/sh\necho mine\nexit 0\n",
+            "#!/bin/bash\nexec other\n",
+        ] {
             let with = with_block(script, &block);
             assert!(with.contains("hook run post-commit"), "{with}");
             assert!(with.starts_with("#!"), "{with}");

@@ -50,15 +50,20 @@ pub fn text(project: &Project) -> String {
     if !project.kind.is_empty() {
         let _ = writeln!(text, "# Written by `perfblame init`, which found {}.", project.kind);
     }
-    text.push_str("\n# Builds a checkout, in a shell at its root. Files that git ignores are not there.\n");
+    text.push_str(
+        "\n# Builds a checkout, in a shell at its root. Files that git ignores are not there.\n",
+    );
     let _ = match &project.build {
         Some(build) => writeln!(text, "build = {}", quoted(build)),
         None => writeln!(text, "# build = \"make\""),
     };
     if !project.environment.is_empty() {
         text.push_str("# Set for building and running: line numbers make profiles exact.\n");
-        let pairs: Vec<String> =
-            project.environment.iter().map(|(name, value)| format!("{name} = {}", quoted(value))).collect();
+        let pairs: Vec<String> = project
+            .environment
+            .iter()
+            .map(|(name, value)| format!("{name} = {}", quoted(value)))
+            .collect();
         let _ = writeln!(text, "environment = {{ {} }}", pairs.join(", "));
     }
     text.push_str(
@@ -291,9 +296,9 @@ fn make(root: &Path) -> Option<Project> {
         let Some((target, needs)) = line.split_once(':') else { continue };
         let target = target.trim();
         let plain = |c: char| c.is_ascii_alphanumeric() || "-_/".contains(c);
-        let compiled = needs.split_whitespace().any(|file| {
-            [".c", ".o", ".cc", ".cpp", ".cxx"].iter().any(|end| file.ends_with(end))
-        });
+        let compiled = needs
+            .split_whitespace()
+            .any(|file| [".c", ".o", ".cc", ".cpp", ".cxx"].iter().any(|end| file.ends_with(end)));
         if compiled && !target.is_empty() && target.chars().all(plain) {
             workloads.push((target.replace('/', "-"), format!("./{target}")));
         }
@@ -341,7 +346,8 @@ mod tests {
     fn check_init(files: &[(&str, &str)]) -> Vec<(Option<String>, String, String)> {
         static NEXT: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
         let number = NEXT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-        let root = std::env::temp_dir().join(format!("perfblame-init-{}-{number}", std::process::id()));
+        let root =
+            std::env::temp_dir().join(format!("perfblame-init-{}-{number}", std::process::id()));
         for (name, content) in files {
             let path = root.join(name);
             std::fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -380,7 +386,11 @@ mod tests {
             [row("mvn -q -DskipTests package", "shop", "java -jar target/shop-2.0.jar")]
         );
         assert_eq!(
-            check_init(&[("build.gradle", ""), ("settings.gradle", "rootProject.name = 'shop'\n"), ("gradlew", "")]),
+            check_init(&[
+                ("build.gradle", ""),
+                ("settings.gradle", "rootProject.name = 'shop'\n"),
+                ("gradlew", "")
+            ]),
             [row("./gradlew -q installDist", "shop", "build/install/shop/bin/shop")]
         );
         assert_eq!(
@@ -400,7 +410,10 @@ mod tests {
             "perfblame-build/tool"
         );
         assert_eq!(
-            check_init(&[("pyproject.toml", "[project]\nname = \"my-tool\"\n"), ("my_tool/__main__.py", "")]),
+            check_init(&[
+                ("pyproject.toml", "[project]\nname = \"my-tool\"\n"),
+                ("my_tool/__main__.py", "")
+            ]),
             [row("", "my_tool", "python3 -m my_tool")]
         );
     }

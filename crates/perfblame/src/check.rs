@@ -11,7 +11,9 @@ use perfblame_report::{
     check_text,
 };
 
-use crate::args::{BisectArgs, CheckArgs, CheckFormat, CheckOutput, FailOn, Format, InitArgs, WhatToRun};
+use crate::args::{
+    BisectArgs, CheckArgs, CheckFormat, CheckOutput, FailOn, Format, InitArgs, WhatToRun,
+};
 use crate::failure::{Failure, is_closed_pipe};
 use crate::output;
 use crate::terminal::Terminal;
@@ -24,11 +26,8 @@ pub fn run(args: &CheckArgs, terminal: &Terminal) -> anyhow::Result<ExitCode> {
         return last(here, &args.output);
     }
     let cancel = output::cancel_on_signals();
-    let options = CheckOptions {
-        base: args.base.clone(),
-        head: args.head.clone(),
-        ..args.what.options()
-    };
+    let options =
+        CheckOptions { base: args.base.clone(), head: args.head.clone(), ..args.what.options() };
     let watching = Watching::new(terminal);
     let answer = perfblame_check::check(here, &options, &watching, cancel);
     drop(watching);

@@ -40,9 +40,8 @@ pub fn run(args: &HookArgs, terminal: &Terminal) -> anyhow::Result<ExitCode> {
 /// What hooks start: our name where it is found by it, or else where we are.
 fn program() -> String {
     let name = "perfblame";
-    let found = std::env::var_os("PATH").is_some_and(|path| {
-        std::env::split_paths(&path).any(|folder| folder.join(name).is_file())
-    });
+    let found = std::env::var_os("PATH")
+        .is_some_and(|path| std::env::split_paths(&path).any(|folder| folder.join(name).is_file()));
     match std::env::current_exe() {
         Ok(path) if !found => path.display().to_string(),
         _ => name.to_owned(),
@@ -108,8 +107,7 @@ fn in_background(git: &Git, home: &Home) -> anyhow::Result<()> {
         let (line, answer) =
             match perfblame_check::check(Path::new("."), &options, &Unwatched, cancel) {
                 Ok(answer) => {
-                    let look =
-                        perfblame_report::Look { width: 100, unicode: true, colour: false };
+                    let look = perfblame_report::Look { width: 100, unicode: true, colour: false };
                     let mut text = Vec::new();
                     check_text(&answer, DiffLook { look, limit: 1 }, &mut text)?;
                     let text = String::from_utf8_lossy(&text).into_owned();

@@ -13,8 +13,8 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use perfblame_record::{
-    CallGraph, Choice, Event, Input, Output, Profiler, Program, RecordError, Recorded, Settings,
-    choose, frequency_for, record_run, run_plain,
+    CallGraph, Choice, Event, Input, JavaExact, Output, Profiler, Program, RecordError, Recorded,
+    Settings, choose, frequency_for, record_run, run_plain,
 };
 
 use crate::args::{CallGraphArg, EventArg, RecordArgs, WhatArg};
@@ -250,21 +250,21 @@ impl RecordArgs {
     }
 
     fn settings(&self) -> Settings {
-        let mut settings = Settings::default();
-        settings.frequency = self.frequency;
-        settings.call_graph = match self.call_graph {
-            CallGraphArg::Auto => CallGraph::Auto,
-            CallGraphArg::FramePointers => CallGraph::FramePointers,
-            CallGraphArg::Dwarf(stack) => CallGraph::Dwarf { stack: stack.unwrap_or(16 << 10) },
-        };
-        settings.event = match self.event {
-            EventArg::CpuClock => Event::CpuClock,
-            EventArg::Cycles => Event::Cycles,
-        };
-        settings.java_exact.agent = self.agent.clone().or_else(agent_beside_us);
-        settings.java_exact.packages.clone_from(&self.packages);
-        settings.extra.clone_from(&self.profiler_args);
-        settings
+        Settings {
+            frequency: self.frequency,
+            call_graph: match self.call_graph {
+                CallGraphArg::Auto => CallGraph::Auto,
+                CallGraphArg::FramePointers => CallGraph::FramePointers,
+                CallGraphArg::Dwarf(stack) => CallGraph::Dwarf { stack: stack.unwrap_or(16 << 10) },
+            },
+            event: match self.event {
+                EventArg::CpuClock => Event::CpuClock,
+                EventArg::Cycles => Event::Cycles,
+            },
+            java_exact: JavaExact { agent: self.agent.clone(), packages: self.packages.clone() },
+            extra: self.profiler_args.clone(),
+            ..Settings::default()
+        }
     }
 
     /// Where the runs go: never where runs are already, unless to join them.
@@ -273,7 +273,8 @@ impl RecordArgs {
             let name = self.command.first().map(|word| Path::new(word).file_name());
             let name = name.flatten().unwrap_or(OsStr::new("program")).to_string_lossy();
             let numbered = |number: u32| Path::new(RECORDINGS).join(format!("{name}-{number}"));
-            let free = (1..).map(numbered).find(|folder| folder.symlink_metadata().is_err());
+            let free =
+                (1..u32::MAX).map(numbered).find(|folder| folder.symlink_metadata().is_err());
             return Ok(std::path::absolute(free.unwrap_or_else(|| RECORDINGS.into()))?);
         };
         if !self.append && next_number(folder) > 1 {
@@ -286,12 +287,6 @@ impl RecordArgs {
         }
         Ok(std::path::absolute(folder)?)
     }
-}
-
-/// The agent's jar, where it is installed with us.
-fn agent_beside_us() -> Option<PathBuf> {
-    let beside = std::env::current_exe().ok()?.with_file_name("perfblame-agent.jar");
-    beside.is_file().then_some(beside)
 }
 
 /// The number after that of the last run in a folder.

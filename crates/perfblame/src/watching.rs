@@ -83,10 +83,12 @@ impl Watch for Watching<'_> {
                 let clear = if *clear { "clear" } else { "not clear yet" };
                 self.show(format!("{title}: {} after {runs} runs, {clear}", verdict.name()));
             }
-            Event::Note { text } if self.logs => match self.bar.as_ref().and_then(|bar| bar.lock().ok()) {
-                Some(bar) => bar.suspend(|| self.terminal.note(text)),
-                None => self.terminal.note(text),
-            },
+            Event::Note { text } if self.logs => {
+                match self.bar.as_ref().and_then(|bar| bar.lock().ok()) {
+                    Some(bar) => bar.suspend(|| self.terminal.note(text)),
+                    None => self.terminal.note(text),
+                }
+            }
             Event::Note { text } => self.show((*text).to_owned()),
             Event::Took { runs, all } => {
                 let over = all.saturating_sub(*runs).as_secs_f64() / runs.as_secs_f64().max(1e-9);

@@ -6,6 +6,7 @@
 //! signals; the call that reaps it tells what it cost.
 
 use std::collections::BTreeMap;
+use std::os::unix::process::CommandExt;
 use std::process::{Command, ExitStatus};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
@@ -64,7 +65,6 @@ pub fn run_watched(
     if limits.cancelled() {
         return Err(RecordError::Cancelled);
     }
-    use std::os::unix::process::CommandExt;
     command.process_group(0);
     let started = Instant::now();
     let mut child = command.spawn().map_err(|source| RecordError::Start {
@@ -260,6 +260,8 @@ fn pid(id: u32) -> Pid {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::process::ExitStatusExt;
+
     use super::*;
 
     fn limits(cancel: &AtomicBool) -> Limits<'_> {
@@ -279,7 +281,6 @@ mod tests {
         assert_eq!(ended.status.code(), Some(7));
         assert!(ended.peak_memory > 0);
         let ended = run(&mut shell("kill -9 $$"), limits(&cancel)).unwrap();
-        use std::os::unix::process::ExitStatusExt;
         assert_eq!(ended.status.signal(), Some(9));
     }
 

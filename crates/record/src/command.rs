@@ -8,6 +8,7 @@ use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::Read;
 use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -32,8 +33,10 @@ pub enum Kind {
     NodeWrapper,
     /// A native program.
     Elf,
-    /// A shell script that ends in something else, or something else entirely.
-    Other(String),
+    /// A script of another language, or a shell script that ends in none of these.
+    Script,
+    /// Nothing that is known.
+    Unknown,
 }
 
 /// A program that was found, with what it is and how that is known.
@@ -54,8 +57,55 @@ pub fn find(program: &Program) -> Result<Found, RecordError> {
         program: name.to_string_lossy().into_owned(),
         source: std::io::Error::from(std::io::ErrorKind::NotFound),
     })?;
-    let (kind, because) = kind_of(&path, program);
+    let (kind, because) = match seen_through(&path, program) {
+        Some(inner) => inner,
+        None => kind_of(&path),
+    };
     Ok(Found { path, kind, because })
+}
+
+/// Programs that do nothing but start another one, named by their further arguments.
+const STARTERS: &[&str] = &[
+    "env", "nice", "ionice", "taskset", "time", "timeout", "nohup", "stdbuf", "setarch", "numactl",
+    "chrt", "sudo", "xvfb-run",
+];
+
+const SHELLS: &[&str] = &["sh", "bash", "dash", "zsh", "ksh", "ash"];
+
+/// What a starter or a shell that is given a script starts. Options cannot be put behind the launcher then, so that it
+/// counts as wrapped.
+fn seen_through(path: &Path, program: &Program) -> Option<(Kind, String)> {
+    let name = path.file_name()?.to_str()?;
+    let mut rest = program.command.iter().skip(1);
+    let inner = if SHELLS.contains(&name) {
+        if let Some(at) = rest.clone().position(|word| word == "-c") {
+            let text = rest.nth(at + 1)?.to_string_lossy();
+            let (kind, line) = ends_in(&text)?;
+            return Some((kind, format!("the command has `{line}`")));
+        }
+        let file = rest.find(|word| !word.as_encoded_bytes().starts_with(b"-"))?;
+        let (kind, line) = ends_in(&String::from_utf8_lossy(&head(&program.directory.join(file))))?;
+        return Some((kind, format!("{} is a shell script with `{line}`", file.display())));
+    } else if STARTERS.contains(&name) {
+        let named = |word: &&OsString| {
+            let bytes = word.as_encoded_bytes();
+            !bytes.starts_with(b"-")
+                && !bytes.contains(&b'=')
+                && !bytes.iter().all(u8::is_ascii_digit)
+        };
+        rest.filter(named).find_map(|word| locate(word, program))?
+    } else {
+        return None;
+    };
+    let (kind, because) = kind_of(&inner);
+    let kind = match kind {
+        Kind::JavaLauncher => Kind::JavaWrapper,
+        Kind::NodeLauncher | Kind::NodeScript => Kind::NodeWrapper,
+        kind => kind,
+    };
+    // What is no language's is started as it is.
+    (!matches!(kind, Kind::Elf | Kind::Script | Kind::Unknown | Kind::Jar))
+        .then_some((kind, because))
 }
 
 /// The file a name stands for: a path as seen from the program's folder, or the first of that name on its search path.
@@ -86,14 +136,17 @@ fn is_jar(path: &Path) -> bool {
     path.is_file() && path.extension().is_some_and(|end| end.eq_ignore_ascii_case("jar"))
 }
 
-fn kind_of(path: &Path, program: &Program) -> (Kind, String) {
+fn kind_of(path: &Path) -> (Kind, String) {
     let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let shown = path.display();
     if let Some(kind) = launcher(&name) {
-        return (kind, format!("{shown} is a launcher of it"));
+        return (kind, format!("{shown} is a launcher by its name"));
     }
     if matches!(&*name, "gradle" | "gradlew" | "mvn" | "mvnw" | "mvnd" | "sbt" | "ant") {
         return (Kind::JavaWrapper, format!("{name} is a build tool that runs in a JVM"));
+    }
+    if matches!(&*name, "uv" | "poetry" | "pipenv" | "hatch" | "pdm") {
+        return (Kind::Python, format!("{name} starts Python programs"));
     }
     let head = head(path);
     if is_jar(path) && !is_executable(path) {
@@ -105,8 +158,7 @@ fn kind_of(path: &Path, program: &Program) -> (Kind, String) {
     let Some(first_line) =
         head.strip_prefix(b"#!").and_then(|rest| rest.split(|b| *b == b'\n').next())
     else {
-        let kind = Kind::Other("neither a script nor a native program".to_owned());
-        return (kind, format!("{shown} begins with nothing known"));
+        return (Kind::Unknown, format!("{shown} is neither a script nor a native program"));
     };
     let first_line = String::from_utf8_lossy(first_line).trim().to_owned();
     let because = format!("{shown} begins with `#!{first_line}`");
@@ -119,16 +171,14 @@ fn kind_of(path: &Path, program: &Program) -> (Kind, String) {
         },
         Some((Some(Kind::JavaLauncher), _)) => (Kind::JavaWrapper, because),
         Some((Some(kind), _)) => (kind, because),
-        Some((None, "sh" | "bash" | "dash" | "zsh" | "ksh" | "ash")) => {
+        Some((None, shell)) if SHELLS.contains(&shell) => {
             let text = String::from_utf8_lossy(&head);
-            match ends_in(&text, program) {
+            match ends_in(&text) {
                 Some((kind, line)) => (kind, format!("{shown} is a shell script with `{line}`")),
-                None => {
-                    (Kind::Other("a shell script".to_owned()), format!("{shown} is a shell script"))
-                }
+                None => (Kind::Script, format!("{shown} is a shell script")),
             }
         }
-        _ => (Kind::Other(format!("a script of `{first_line}`")), because),
+        _ => (Kind::Script, because),
     }
 }
 
@@ -155,7 +205,7 @@ fn interpreter(line: &str) -> Option<String> {
 }
 
 /// The language of the last line of a shell script that starts an interpreter, with that line.
-fn ends_in(script: &str, _program: &Program) -> Option<(Kind, String)> {
+fn ends_in(script: &str) -> Option<(Kind, String)> {
     let lines = script.lines().map(str::trim).filter(|line| !line.starts_with('#'));
     let mut found = None;
     for line in lines {
@@ -204,7 +254,6 @@ pub fn with_words(program: &Program, words: &[OsString]) -> Result<Command, Reco
     // Found by us, since the system looks from our folder and on our search path.
     let path = locate(first, program).unwrap_or_else(|| PathBuf::from(first));
     let mut command = Command::new(&path);
-    use std::os::unix::process::CommandExt;
     command.arg0(first).args(rest).current_dir(&program.directory);
     command.envs(program.environment.iter().map(|(key, value)| (key, value)));
     command.stdin(match &program.stdin {

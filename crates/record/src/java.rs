@@ -21,6 +21,7 @@ use std::time::Duration;
 
 use crate::child::{self, Ended};
 use crate::command::{Kind, find, locate, variable, with_words};
+use crate::java_exact::{self, AgentOptions, Places};
 use crate::output::Filter;
 use crate::record::{Made, Run, files_in};
 use crate::{Output, Profiler, Program, RecordError, install};
@@ -38,14 +39,13 @@ const LAST_WORDS: Duration = Duration::from_secs(1);
 pub fn record(run: &Run<'_>) -> Result<Made, RecordError> {
     let found = find(run.program)?;
     let (folder, _elsewhere) = speakable(run)?;
-    let options = match run.profiler {
-        Profiler::JavaExact => agent_options(run, &folder)?,
-        _ => {
-            let settings = folder.join("perfblame.jfc");
-            let text = flight_recorder::settings(run.frequency);
-            fs::write(&settings, text).map_err(RecordError::file("write", &settings))?;
-            recorder_options(version(run.program, &found.path, &found.kind), &folder)
-        }
+    let options = if run.profiler == Profiler::JavaExact {
+        agent_options(run, &folder)?
+    } else {
+        let settings = folder.join("perfblame.jfc");
+        let text = flight_recorder::settings(run.frequency);
+        fs::write(&settings, text).map_err(RecordError::file("write", &settings))?;
+        recorder_options(version(run.program, &found.path, &found.kind), &folder)
     };
     let options: Vec<OsString> =
         options.into_iter().chain(run.settings.extra.iter().cloned()).collect();
@@ -72,18 +72,19 @@ pub fn record(run: &Run<'_>) -> Result<Made, RecordError> {
             *file = to;
         }
     }
-    let mut made = Made::of(ended, files);
-    made.complaint =
-        "no JVM wrote a recording: none ran, it was killed, or it still runs".to_owned();
     let daemon = found.path.file_name().is_some_and(|name| {
         name.as_bytes().starts_with(b"gradle") || name.as_bytes().starts_with(b"mvnd")
     });
-    made.help = Some(if daemon {
-        "a daemon writes its recording when it ends: add `--no-daemon`".to_owned()
+    let help = if daemon {
+        "a daemon writes its recording when it ends: add `--no-daemon`"
     } else {
-        "a program that ends by `Runtime.halt` or a signal leaves none".to_owned()
-    });
-    Ok(made)
+        "a program that ends by `Runtime.halt` or a signal leaves none"
+    };
+    Ok(Made {
+        complaint: "no JVM wrote a recording: none ran, it was killed, or it still runs".to_owned(),
+        help: Some(help.to_owned()),
+        ..Made::of(ended, files)
+    })
 }
 
 fn launch(run: &Run<'_>, words: &[OsString]) -> Result<Ended, RecordError> {
@@ -114,24 +115,18 @@ fn recorder_options(version: Option<u32>, folder: &Path) -> Vec<OsString> {
 
 fn agent_options(run: &Run<'_>, folder: &Path) -> Result<Vec<OsString>, RecordError> {
     let exact = &run.settings.java_exact;
-    let agent = exact.agent.as_ref().filter(|agent| agent.is_file());
-    let agent = agent.ok_or_else(|| RecordError::NoProfile {
+    let agent = java_exact::find_agent(exact.agent.as_deref(), &Places::of_this_process());
+    let agent = agent.map_err(|missing| RecordError::NoProfile {
         profiler: run.profiler,
-        why: "the agent's jar is not there".to_owned(),
-        help: Some(
-            "put `perfblame-agent.jar` beside the program `perfblame`, or name it with `--agent`"
-                .to_owned(),
-        ),
+        why: missing.to_string(),
+        help: Some(missing.help()),
     })?;
-    let mut option = OsString::from("-javaagent:");
-    option.push(std::path::absolute(agent).unwrap_or_else(|_| agent.clone()));
-    option.push("=out=");
-    option.push(folder.join("calls-%p.perfblame"));
-    if !exact.packages.is_empty() {
-        option.push(",packages=");
-        option.push(exact.packages.join(":"));
-    }
-    Ok(vec![option])
+    let options = AgentOptions {
+        out: folder.join("calls-%p.perfblame"),
+        packages: exact.packages.clone(),
+        ..AgentOptions::default()
+    };
+    Ok(java_exact::jvm_options(&agent, &options))
 }
 
 /// A folder whose name can stand in a list of options: the scratch folder, or one elsewhere where that has blanks,

@@ -17,6 +17,7 @@ mod elf;
 mod error;
 mod install;
 mod java;
+pub mod java_exact;
 mod node;
 mod output;
 mod perf;

@@ -60,10 +60,9 @@ pub fn record(run: &Run<'_>) -> Result<Made, RecordError> {
     program.environment.push(("NODE_OPTIONS".into(), options.into()));
     let ended = child::run(&mut with_words(&program, &words)?, run.limits)?;
     let files = files_in(&profiles, "cpuprofile", ended.id, owner);
-    let mut made = Made::of(ended, files);
-    made.complaint =
+    let complaint =
         "no Node process wrote a profile: none ran, or it was ended by a signal".to_owned();
-    Ok(made)
+    Ok(Made { complaint, ..Made::of(ended, files) })
 }
 
 /// Process and thread out of `CPU.20261115.165330.29438.0.001.cpuprofile`.

@@ -120,7 +120,7 @@ pub enum Event {
 /// For exact Java profiles.
 #[derive(Clone, Debug, Default)]
 pub struct JavaExact {
-    /// The agent's jar.
+    /// The agent's jar; the one that is installed with perfblame unless given.
     pub agent: Option<PathBuf>,
     /// Packages to count the calls of, such as `com.shop`; all but the JDK's unless given.
     pub packages: Vec<String>,

@@ -10,6 +10,7 @@ use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
@@ -186,7 +187,6 @@ impl Watcher<'_> {
         command.args(&self.run.settings.extra).arg("--output").arg(self.file);
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         // An interrupt meant for us must not end it before it has written its file.
-        use std::os::unix::process::CommandExt;
         command.process_group(0);
         let cannot = |source| RecordError::Start { program: "py-spy".to_owned(), source };
         let mut process = command.spawn().map_err(cannot)?;

@@ -16,17 +16,30 @@ use crate::show_text::{title, warnings};
 pub fn bisect_text(found: &Bisection, how: DiffLook, out: &mut dyn Write) -> io::Result<()> {
     let look = how.look;
     let named = |revision: &RevisionView| {
-        format!("{} \"{}\" by {}", revision.short(), clean(&revision.subject), clean(&revision.author))
+        format!(
+            "{} \"{}\" by {}",
+            revision.short(),
+            clean(&revision.subject),
+            clean(&revision.author)
+        )
     };
     match &*found.suspects {
         [] => writeln!(
             out,
             "{}",
-            look.bold(&format!("no slowdown between {} and {}", found.good.short(), found.bad.short()))
+            look.bold(&format!(
+                "no slowdown between {} and {}",
+                found.good.short(),
+                found.bad.short()
+            ))
         )?,
         [one] => writeln!(out, "{}", look.bold(&format!("{} made it slower", named(one))))?,
         several => {
-            writeln!(out, "{}", look.bold(&format!("one of {} commits made it slower:", several.len())))?;
+            writeln!(
+                out,
+                "{}",
+                look.bold(&format!("one of {} commits made it slower:", several.len()))
+            )?;
             for one in several {
                 writeln!(out, "  {}", named(one))?;
             }

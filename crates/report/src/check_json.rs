@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use perfblame_analysis::{Attribution, Check, Comparison, FailureView, Outcome, RevisionView};
 use serde::Serialize;
 
-use crate::diff_json::{Answer, Change, Scale, change, SuspectRow, WarningRow, suspect, warning};
+use crate::diff_json::{Answer, Change, Scale, SuspectRow, WarningRow, change, suspect, warning};
 
 /// Writes a check as JSON.
 pub fn check_json(check: &Check, out: &mut dyn Write) -> io::Result<()> {

@@ -15,7 +15,9 @@ const RESERVE: usize = 600;
 pub fn check_markdown(check: &Check, limit: usize, out: &mut dyn Write) -> io::Result<()> {
     let mut text = String::new();
     let head = match check.verdict {
-        _ if check.comparisons.iter().all(|it| it.compared().is_none()) => "❌ Could not be checked",
+        _ if check.comparisons.iter().all(|it| it.compared().is_none()) => {
+            "❌ Could not be checked"
+        }
         Verdict::Regressed => "🔴 Slower",
         Verdict::Improved => "🟢 Faster",
         Verdict::Unchanged => "⚪ No slowdown",
@@ -57,7 +59,8 @@ pub fn check_markdown(check: &Check, limit: usize, out: &mut dyn Write) -> io::R
                 let outside = compared.code.finding == Blame::Outside;
                 for candidate in compared.code.outside.iter().filter(|_| outside) {
                     let why = escaped(candidate.why.as_deref().unwrap_or_default());
-                    let _ = writeln!(part, "\nMay explain it: {}, which {why}", code(&candidate.file));
+                    let _ =
+                        writeln!(part, "\nMay explain it: {}, which {why}", code(&candidate.file));
                 }
                 part
             }

@@ -41,7 +41,12 @@ fn compared_line(compared: &Compared, unicode: bool) -> String {
         Some(change) => {
             let _ = write!(line, ": {}", place(change));
             if change.function != first.function.name {
-                let _ = write!(line, ", which made {} {}", words.name(&first.function), words.kind(first.kind));
+                let _ = write!(
+                    line,
+                    ", which made {} {}",
+                    words.name(&first.function),
+                    words.kind(first.kind)
+                );
             }
         }
         None => {
@@ -67,11 +72,8 @@ fn total(diff: &Diff, words: Words<'_>) -> String {
 pub fn place(change: &CodeChange) -> String {
     let mut text = clean(&change.file).into_owned();
     if let Some((first, last)) = change.lines {
-        let _ = if first == last {
-            write!(text, ":{first}")
-        } else {
-            write!(text, ":{first}-{last}")
-        };
+        let _ =
+            if first == last { write!(text, ":{first}") } else { write!(text, ":{first}-{last}") };
     }
     if !change.function.is_empty() {
         let joint = if text.is_empty() { "" } else { " in " };

@@ -80,11 +80,11 @@ pub(super) fn digest(tokens: &[Token], own_name: u64, is_local: impl Fn(u64) -> 
             Class::ExactOnly => continue,
             // The member itself stays as it is, local names do not: there is nothing to confuse.
             Class::OwnPrefix => continue,
-            Class::Name if token.hash == own_name => (OWN_NAME, OWN_NAME),
             Class::Name if is_local(token.hash) => {
                 let next = numbers.len() as u64;
                 (mix(LOCAL, *numbers.entry(token.hash).or_insert(next)), LOCAL)
             }
+            Class::Name if token.hash == own_name => (OWN_NAME, OWN_NAME),
             _ => (token.hash, token.hash),
         };
         if comma_waits {

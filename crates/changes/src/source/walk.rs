@@ -400,6 +400,9 @@ impl<'t> Walk<'t> {
             self.cost(Addition::Lock);
         }
         match self.grammar.language {
+            // Who may see a function is not what it does.
+            Language::JavaScript | Language::TypeScript
+                if self.open.len() == 1 && (text == b"export" || text == b"default") => {}
             Language::Python if text == b"->" => self.token(hash_text(text), Class::ExactOnly),
             // What introduces a type goes with it.
             Language::Python

@@ -108,11 +108,7 @@ mod tests {
             words(r#"./app --in "{input}" 'a b' c\ d"#, "x y").unwrap(),
             ["./app", "--in", "x y", "a b", "c d"]
         );
-        assert_eq!(words("./app < {input}", "it's").unwrap(), [
-            "sh",
-            "-c",
-            r"./app < 'it'\''s'"
-        ]);
+        assert_eq!(words("./app < {input}", "it's").unwrap(), ["sh", "-c", r"./app < 'it'\''s'"]);
         assert_eq!(words("A=1 ./app", "").unwrap()[0], "sh");
         assert_eq!(words("  ", ""), Err(CommandError::Empty));
         assert_eq!(words("a 'b", ""), Err(CommandError::Unclosed));

@@ -64,10 +64,16 @@ fn mistakes_have_a_line_and_a_suggestion() {
             line 1: nobody knows the key `colour`
             help: known here are workload, cache, build, directory, environment, profiler, runs, budget, warmup, output, min-delta, precision, metric"]],
     );
-    check_wrong("[workload]\nname = 1\n", expect![[r"
+    check_wrong(
+        "[workload]\nname = 1\n",
+        expect![[r"
         line 1: `workload` must be a list
-        help: write `[[workload]]`, in double brackets"]]);
-    check_wrong("[[workload]]\nname = 1\nrun = \"a\"\n", expect!["line 2: `name` must be a text in quotes, and this is integer"]);
+        help: write `[[workload]]`, in double brackets"]],
+    );
+    check_wrong(
+        "[[workload]]\nname = 1\nrun = \"a\"\n",
+        expect!["line 2: `name` must be a text in quotes, and this is integer"],
+    );
     check_wrong("[[workload]]\nname = \"a\"\n", expect!["line 1: a workload needs `run`"]);
     check_wrong(
         "[[workload]]\nname = \"a\"\nrun = \"./a {input}\"\n",
@@ -87,9 +93,12 @@ fn mistakes_have_a_line_and_a_suggestion() {
         "directory = \"../x\"\n",
         expect!["line 1: `directory` must lie below the root of the repository"],
     );
-    check_wrong("", expect![[r"
+    check_wrong(
+        "",
+        expect![[r"
         line 1: there is no workload in this file
-        help: add `[[workload]]` with `name` and `run`"]]);
+        help: add `[[workload]]` with `name` and `run`"]],
+    );
     check_wrong("a = [1,\n", expect!["line 1: unclosed array, expected `]`"]);
 }
 

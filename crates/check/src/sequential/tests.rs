@@ -99,10 +99,8 @@ fn check_many(checks: u64, scatter: (f64, f64), slower: f64) -> (u64, f64) {
         let mut program = Program { random, scatter, slower, looks: 0 };
         let mut sides = Sides::default();
         let decided = decide(&plan(), &mut sides, &mut program).unwrap();
-        changed += u64::from(matches!(
-            decided.diff.verdict,
-            Verdict::Regressed | Verdict::Improved
-        ));
+        changed +=
+            u64::from(matches!(decided.diff.verdict, Verdict::Regressed | Verdict::Improved));
         runs += sides.done();
     }
     (changed, f64::from(runs) / checks as f64)

@@ -26,6 +26,10 @@ profile, 130 when interrupted, 0 otherwise.";
 /// The program's output, its status and what it reads stay what they are; what perfblame says goes to standard error.
 /// Each run becomes one file, complete or not there, in a folder that `perfblame diff` takes as one side.
 #[derive(ClapArgs)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a switch of its own on the command line"
+)]
 #[command(after_help = EXAMPLES)]
 pub struct RecordArgs {
     /// What the program is
