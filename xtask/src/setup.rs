@@ -77,6 +77,12 @@ pub fn run() -> Result<()> {
         // A program of its own, which needs nothing from where it is installed.
         std::fs::copy(environment.join("bin/py-spy"), tools.join("bin/py-spy"))?;
     }
+    if !tools.join("bin/check-jsonschema").exists() {
+        let environment = python_environment("check-jsonschema", CHECK_JSONSCHEMA)?;
+        // A script that names the Python of its environment, wherever it lies.
+        let script = environment.join("bin/check-jsonschema");
+        std::fs::copy(script, tools.join("bin/check-jsonschema"))?;
+    }
     Ok(())
 }
 
