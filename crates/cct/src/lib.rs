@@ -44,7 +44,7 @@ pub use import::Import;
 pub use layer::Layer;
 pub use method_metrics::{Invocation, MethodMetrics, Scope, method_metrics};
 pub use metric::{Measure, Metric, Unit};
-pub use normalise::{NameKind, NameKinds, normalise, normalise_name};
+pub use normalise::{NameKind, NameKinds, normalise, normalise_name, rename};
 pub use open_tree::{OpenTree, Placement};
 pub use partial::{MATCH_THRESHOLD, PartialReport, PartialStacks, merge_partial_stacks};
 pub use profile::{Info, Profile, TRUNCATED, Warning};

@@ -124,9 +124,14 @@ pub fn normalise_name(name: &str, kinds: NameKinds) -> Cow<'_, str> {
 
 /// The same profile with normalised names; functions that become equal are merged.
 pub fn normalise(profile: Profile, kinds: NameKinds) -> Profile {
+    rename(profile, |text| normalise_name(text, kinds))
+}
+
+/// The same profile with every name, component and file changed; functions that become equal are merged.
+pub fn rename(profile: Profile, change: impl Fn(&str) -> Cow<'_, str>) -> Profile {
     let mut known: Vec<Option<StringId>> = vec![None; profile.symbols.strings.len()];
     let mut text = |symbols: &mut Symbols, id: StringId| {
-        *known[id.index()].get_or_insert_with(|| match normalise_name(symbols.text(id), kinds) {
+        *known[id.index()].get_or_insert_with(|| match change(symbols.text(id)) {
             Cow::Borrowed(same) if same == symbols.text(id) => id,
             changed => {
                 let changed = changed.into_owned();

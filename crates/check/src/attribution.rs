@@ -5,14 +5,14 @@
 
 use std::cell::OnceCell;
 
-use perfblame_analysis::{Blame, Code, Diff, Reach, attribute};
+use perfblame_analysis::{Attribution, Code, Diff, attribute};
 use perfblame_cct::Warning;
 use perfblame_changes::{ChangeSet, FunctionChange, GitError, History, Repository, SourceIndex};
 
 use crate::{Git, Revision};
 
 /// The changes between two revisions, ready to be held against comparisons.
-pub struct Attribution<'a> {
+pub struct ChangedCode<'a> {
     git: &'a Git,
     base: &'a Revision,
     head: &'a Revision,
@@ -27,16 +27,16 @@ struct Known {
     after: SourceIndex,
 }
 
-impl<'a> Attribution<'a> {
+impl<'a> ChangedCode<'a> {
     /// For all comparisons of a check.
     pub fn of(git: &'a Git, base: &'a Revision, head: &'a Revision) -> Self {
         Self { git, base, head, known: OnceCell::new() }
     }
 
     /// Fills in the changes of each suspect, and says what else the change has to do with the comparison.
-    pub fn explain(&self, diff: &mut Diff) -> Reach {
+    pub fn explain(&self, diff: &mut Diff) -> Attribution {
         match self.try_explain(diff) {
-            Ok(reach) => reach,
+            Ok(found) => found,
             Err(error) => {
                 let message = format!("what changed in the code is not known: {error}");
                 diff.warnings.push(Warning {
@@ -44,12 +44,12 @@ impl<'a> Attribution<'a> {
                     message,
                     count: 1,
                 });
-                Reach::default()
+                Attribution::default()
             }
         }
     }
 
-    fn try_explain(&self, diff: &mut Diff) -> Result<Reach, String> {
+    fn try_explain(&self, diff: &mut Diff) -> Result<Attribution, String> {
         let known = self.known.get_or_init(|| self.read()).as_ref().map_err(ToString::to_string)?;
         let ends = self.ends();
         let history = known.repository.history(&ends[0], &ends[1]).map_err(|it| it.to_string())?;
@@ -60,20 +60,7 @@ impl<'a> Attribution<'a> {
             after: &known.after,
             commit: &commit,
         };
-        let found = attribute(diff, &code);
-        let named = |change: &perfblame_analysis::CodeChange| match change.why.as_deref() {
-            Some(why) => format!("{} ({why})", change.file),
-            None => change.function.clone(),
-        };
-        Ok(Reach {
-            unreached: found.changed > 0 && found.reached == 0 && found.outside.is_empty(),
-            no_code_explains: matches!(
-                found.finding,
-                Blame::NotReached | Blame::Unexplained | Blame::Unchanged
-            ),
-            candidates: found.outside.iter().map(named).collect(),
-            functions_unreached: found.unreached.iter().map(named).collect(),
-        })
+        Ok(attribute(diff, &code))
     }
 
     fn read(&self) -> Result<Known, GitError> {

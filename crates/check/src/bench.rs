@@ -1,5 +1,6 @@
 //! The runs of one workload with one input on two checkouts.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -7,7 +8,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use perfblame_analysis::Verdict;
-use perfblame_cct::{Profile, Warning, merge};
+use perfblame_cct::{Profile, Warning, merge, rename};
 use perfblame_record::{
     Output as RecordOutput, Profiler, Program, RecordError, Settings, choose, frequency_for,
     record_run, run_plain,
@@ -121,7 +122,8 @@ impl<'a> Bench<'a> {
             budget: Budget { whole: workload.budget, spent: Duration::ZERO },
             spent: Duration::ZERO,
         };
-        bench.settings.frequency = bench.frequency(&key(&texts))?;
+        let of_base = [&texts[..], &[&subject.built[0].key]].concat();
+        bench.settings.frequency = bench.frequency(&key(&of_base))?;
         let frequency = format!("{:?}", bench.settings);
         bench.shelves = [0, 1].map(|side| {
             let parts = [&texts[..], &[&subject.built[side].key, &frequency]].concat();
@@ -130,8 +132,8 @@ impl<'a> Bench<'a> {
         Ok(bench)
     }
 
-    /// How often to sample: the first time, a run without a profiler says how short the program is. Both sides, and all
-    /// later checks of this workload, sample as often.
+    /// How often to sample: the first time, a run of the base without a profiler says how short the program is. Both
+    /// sides, and all later checks against this base, sample as often.
     fn frequency(&mut self, key: &str) -> Result<Option<u32>, Failure> {
         let path = self.around.home.profiles().join(format!("{key}.frequency"));
         if let Ok(text) = std::fs::read_to_string(&path) {
@@ -260,7 +262,7 @@ impl Runs for Bench<'_> {
         self.notes.extend(recorded.notes);
         let mut profile: Option<Profile> = None;
         for path in &recorded.profiles {
-            let read = read_profile(path)?;
+            let read = below_root(read_profile(path)?, &self.subject.built[row].path);
             // A program of several processes is one program.
             profile = Some(match profile {
                 None => read,
@@ -301,6 +303,15 @@ impl Runs for Bench<'_> {
             clear,
         });
     }
+}
+
+/// The profile with files as the repository has them: where a checkout lies says nothing about the program.
+fn below_root(profile: Profile, root: &Path) -> Profile {
+    let root = format!("{}/", root.display());
+    rename(profile, |text| match text.contains(&root) {
+        true => Cow::Owned(text.replace(&root, "")),
+        false => Cow::Borrowed(text),
+    })
 }
 
 /// A number that no other series has.

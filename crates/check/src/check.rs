@@ -9,7 +9,7 @@ use perfblame_analysis::{
 };
 use perfblame_cct::Warning;
 
-use crate::attribution::Attribution;
+use crate::attribution::ChangedCode;
 use crate::bench::{Around, Bench, Subject};
 use crate::config::{self, Config, Workload};
 use crate::sequential::{Decided, Ended, FALSE_ALARM, Plan, decide};
@@ -205,7 +205,6 @@ impl<'a> Session<'a> {
             head: view(head),
             verdict: perfblame_analysis::Verdict::Unchanged,
             comparisons: Vec::new(),
-            subjects: Vec::new(),
             warnings: Vec::new(),
         };
         if base.tree == head.tree {
@@ -213,7 +212,7 @@ impl<'a> Session<'a> {
             check.warnings.push(Warning { code: "same-content".to_owned(), message, count: 1 });
             return Ok(check);
         }
-        let attribution = Attribution::of(&self.git, base, head);
+        let attribution = ChangedCode::of(&self.git, base, head);
         let comparisons: usize =
             self.config.workloads.iter().map(|workload| workload.inputs.len()).sum();
         let share = 1.0 / comparisons.max(1) as f64;
@@ -227,8 +226,8 @@ impl<'a> Session<'a> {
                     Ok((decided, profiler, _)) => {
                         let ended = ended(&decided, workload);
                         let mut diff = decided.diff;
-                        let reach = attribution.explain(&mut diff);
-                        let compared = Compared { diff, ended, reach };
+                        let code = attribution.explain(&mut diff);
+                        let compared = Compared { diff, ended, code };
                         (Some(profiler), Outcome::Compared(Box::new(compared)))
                     }
                 };
@@ -243,25 +242,7 @@ impl<'a> Session<'a> {
         stored::trim(&self.home, self.config.cache.profiles);
         self.watch.event(&Event::Took { runs: times.runs, all: times.all });
         check.verdict = Check::gravest(&check.comparisons);
-        self.name_commits(&mut check);
         Ok(check)
-    }
-
-    /// Looks up the first lines of the messages of commits that changes name.
-    fn name_commits(&self, check: &mut Check) {
-        let diffs = check.comparisons.iter().filter_map(Comparison::compared);
-        let suspects = diffs
-            .flat_map(|compared| compared.diff.suspects.iter().chain(&compared.diff.improvements));
-        let mut commits: Vec<String> = suspects
-            .flat_map(|suspect| suspect.changes.iter().filter_map(|change| change.commit.clone()))
-            .collect();
-        commits.sort();
-        commits.dedup();
-        for commit in commits {
-            if let Ok(revision) = self.git.revision(&commit) {
-                check.subjects.push((commit, revision.subject));
-            }
-        }
     }
 }
 

@@ -23,7 +23,7 @@ mod stored;
 mod trees;
 mod watch;
 
-pub use attribution::Attribution;
+pub use attribution::ChangedCode;
 pub use bisect::{Walk, bisect};
 pub use check::{CheckOptions, Session, Times, check};
 pub use config::Config;

@@ -1,5 +1,6 @@
 //! What can be said on the command line.
 
+mod check;
 mod diff;
 mod record;
 
@@ -11,6 +12,10 @@ use clap::{ArgAction, Args as ClapArgs, Parser, Subcommand, ValueEnum, ValueHint
 use perfblame_readers::FORMATS;
 use perfblame_report::Target;
 
+pub use check::{
+    BisectArgs, CheckArgs, CheckFormat, CheckOutput, FailOn, HookArgs, HookCommand, InitArgs,
+    WhatToRun,
+};
 pub use diff::{CodeArgs, DiffArgs, DiffFormat, Least, MethodArg, NormalizeArg};
 pub use record::{CallGraphArg, EventArg, RecordArgs, WhatArg};
 
@@ -71,6 +76,14 @@ pub enum Command {
     Diff(Box<DiffArgs>),
     /// Make profiles: run a program under the profiler that fits, once or many times
     Record(Box<RecordArgs>),
+    /// Say what a change did to performance: build, run and compare two revisions
+    Check(Box<CheckArgs>),
+    /// Find the commit that made it slower
+    Bisect(Box<BisectArgs>),
+    /// Write perfblame.toml: what to build and run
+    Init(InitArgs),
+    /// Have git start checks after commits and before pushes
+    Hook(HookArgs),
     /// Convert any profile to pprof, folded stacks, speedscope, Firefox, Chrome trace or perfblame's own file
     Convert(ConvertArgs),
     /// Print a completion script for a shell
@@ -245,8 +258,10 @@ fn overview() -> String {
          perfblame show perf.data --flame f.html   a flame graph to click through\n  \
          perfblame diff before/ after/             what made it slower\n  \
          perfblame record auto --runs 5 -- CMD     profiles to compare\n  \
+         perfblame check                           what my change did, and which lines\n  \
+         perfblame bisect v1.2 HEAD                which commit made it slower\n  \
          perfblame convert app.jfr app.pb.gz       to another tool's format\n\n\
-         {}\n\nExit status: 0 all went well, 1 `diff` found a slowdown, 2 it failed; of `record`: the program's own.",
+         {}\n\nExit status: 0 all went well, 1 a slowdown was found, 2 it failed; of `record`: the program's own.",
         formats()
     )
 }

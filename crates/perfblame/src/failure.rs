@@ -73,6 +73,11 @@ pub fn explained(error: &anyhow::Error, colour: bool) -> String {
 }
 
 fn in_words(error: &anyhow::Error) -> Failure {
+    if let Some(error) = error.downcast_ref::<perfblame_check::Failure>() {
+        let log = error.log.as_ref().map(|log| format!("the whole log: {}", log.display()));
+        let why: Vec<String> = [error.why.clone()].into_iter().chain(log).collect();
+        return Failure { what: error.what.clone(), why: why.join("\n"), help: error.help.clone() };
+    }
     if let Some(error) = error.downcast_ref::<LoadError>() {
         return Failure {
             what: error.to_string(),

@@ -2,16 +2,19 @@
 
 mod args;
 mod changes_file;
+mod check;
 mod code_changes;
 mod completions;
 mod convert;
 mod diff;
 mod failure;
+mod hook;
 mod output;
 mod progress;
 mod record;
 mod show;
 mod terminal;
+mod watching;
 
 use std::process::ExitCode;
 
@@ -30,6 +33,10 @@ fn main() -> ExitCode {
         args::Command::Show(args) => show::run(args, &terminal).map(|()| ExitCode::SUCCESS),
         args::Command::Diff(args) => diff::run(args, &terminal),
         args::Command::Record(args) => record::run(args, &terminal),
+        args::Command::Check(args) => check::run(args, &terminal),
+        args::Command::Bisect(args) => check::bisect(args, &terminal),
+        args::Command::Init(args) => check::init(args, &terminal).map(|()| ExitCode::SUCCESS),
+        args::Command::Hook(args) => hook::run(args, &terminal),
         args::Command::Convert(args) => convert::run(args, &terminal).map(|()| ExitCode::SUCCESS),
         args::Command::Completions(args) => completions::run(args).map(|()| ExitCode::SUCCESS),
     };

@@ -27,7 +27,7 @@ pub fn check_html(check: &Check, out: &mut dyn Write) -> io::Result<()> {
     )?;
     for (row, comparison) in sorted.iter().enumerate() {
         let open = if row == 0 { " open" } else { "" };
-        let line = entities(&comparison_line(check, comparison, true));
+        let line = entities(&comparison_line(comparison, true));
         writeln!(out, "<details{open}><summary>{line}</summary>")?;
         match comparison.compared() {
             Some(compared) => frame(comparison, compared, out)?,

@@ -2,10 +2,10 @@
 
 use std::io::{self, Write};
 
-use perfblame_analysis::{Check, Comparison, FailureView, Outcome, Reach, RevisionView};
+use perfblame_analysis::{Attribution, Check, Comparison, FailureView, Outcome, RevisionView};
 use serde::Serialize;
 
-use crate::diff_json::{Answer, Scale, SuspectRow, WarningRow, suspect, warning};
+use crate::diff_json::{Answer, Change, Scale, SuspectRow, WarningRow, change, suspect, warning};
 
 /// Writes a check as JSON.
 pub fn check_json(check: &Check, out: &mut dyn Write) -> io::Result<()> {
@@ -53,7 +53,7 @@ struct WorkloadRow<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     ended: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    reach: Option<ReachRow<'a>>,
+    code: Option<CodeRow<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     failure: Option<FailureRow<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -61,11 +61,12 @@ struct WorkloadRow<'a> {
 }
 
 #[derive(Serialize)]
-struct ReachRow<'a> {
-    unreached: bool,
-    no_code_explains: bool,
-    candidates: &'a [String],
-    functions_unreached: &'a [String],
+struct CodeRow<'a> {
+    finding: &'static str,
+    changed: usize,
+    reached: usize,
+    unreached: Vec<Change<'a>>,
+    outside: Vec<Change<'a>>,
 }
 
 #[derive(Serialize)]
@@ -118,7 +119,7 @@ fn workload(comparison: &Comparison) -> WorkloadRow<'_> {
         profiler: comparison.profiler.as_deref(),
         verdict: compared.map(|compared| compared.diff.verdict.name()),
         ended: compared.map(|compared| compared.ended.as_str()),
-        reach: compared.map(|compared| reach(&compared.reach)),
+        code: compared.map(|compared| code(&compared.code)),
         failure: match &comparison.outcome {
             Outcome::Failed(failed) => Some(failure(failed)),
             Outcome::Compared(_) => None,
@@ -127,12 +128,13 @@ fn workload(comparison: &Comparison) -> WorkloadRow<'_> {
     }
 }
 
-fn reach(reach: &Reach) -> ReachRow<'_> {
-    ReachRow {
-        unreached: reach.unreached,
-        no_code_explains: reach.no_code_explains,
-        candidates: &reach.candidates,
-        functions_unreached: &reach.functions_unreached,
+fn code(found: &Attribution) -> CodeRow<'_> {
+    CodeRow {
+        finding: found.finding.name(),
+        changed: found.changed,
+        reached: found.reached,
+        unreached: found.unreached.iter().map(change).collect(),
+        outside: found.outside.iter().map(change).collect(),
     }
 }
 

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
-use perfblame_analysis::{Check, Outcome, Verdict};
+use perfblame_analysis::{Blame, Check, Outcome, Verdict};
 
 use crate::check_words::{comparison_line, gravest_first, revisions};
 use crate::diff_markdown::{MOST, code, diff_markdown, entities, escaped};
@@ -35,7 +35,7 @@ pub fn check_markdown(check: &Check, limit: usize, out: &mut dyn Write) -> io::R
                 Verdict::Inconclusive => "🟡",
             },
         };
-        let _ = writeln!(text, "- {mark} {}", escaped(&comparison_line(check, comparison, true)));
+        let _ = writeln!(text, "- {mark} {}", escaped(&comparison_line(comparison, true)));
     }
     let _ = writeln!(text, "\n<sub>{}</sub>", escaped(&revisions(check)));
     let mut left_out = 0;
@@ -56,8 +56,11 @@ pub fn check_markdown(check: &Check, limit: usize, out: &mut dyn Write) -> io::R
                 let mut part = Vec::new();
                 diff_markdown(&compared.diff, limit, &mut part)?;
                 let mut part = String::from_utf8_lossy(&part).into_owned();
-                for candidate in &compared.reach.candidates {
-                    let _ = writeln!(part, "\nMay explain it: {}", code(candidate));
+                let outside = compared.code.finding == Blame::Outside;
+                for candidate in compared.code.outside.iter().filter(|_| outside) {
+                    let why = escaped(candidate.why.as_deref().unwrap_or_default());
+                    let _ =
+                        writeln!(part, "\nMay explain it: {}, which {why}", code(&candidate.file));
                 }
                 part
             }

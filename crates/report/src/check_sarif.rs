@@ -35,7 +35,7 @@ pub fn check_sarif(check: &Check, out: &mut dyn Write) -> io::Result<()> {
     let Some(mut log) = whole else {
         // Nothing ran: an empty log that says what failed.
         let failed = check.failed().map(|(comparison, _)| {
-            json!({ "level": "error", "message": { "text": literal(&comparison_line(check, comparison, true)) } })
+            json!({ "level": "error", "message": { "text": literal(&comparison_line(comparison, true)) } })
         });
         let log = json!({
             "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
@@ -53,7 +53,7 @@ pub fn check_sarif(check: &Check, out: &mut dyn Write) -> io::Result<()> {
         return out.write_all(b"\n");
     };
     for (comparison, _) in check.failed() {
-        let text = literal(&comparison_line(check, comparison, true));
+        let text = literal(&comparison_line(comparison, true));
         notes.push(json!({ "level": "error", "message": { "text": text } }));
     }
     let run = &mut log["runs"][0];

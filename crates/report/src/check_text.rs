@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use anstyle::{AnsiColor, Color, Style};
-use perfblame_analysis::{Check, Outcome, Verdict};
+use perfblame_analysis::{Blame, Check, Outcome, Verdict};
 
 use crate::check_words::{comparison_line, gravest_first, revisions};
 use crate::diff_text::{DiffLook, diff_text};
@@ -30,7 +30,10 @@ pub fn check_text(check: &Check, how: DiffLook, out: &mut dyn Write) -> io::Resu
         };
         let style = Style::new().bold().fg_color(colour.map(Color::Ansi));
         // The first line is for programs, too: never broken.
-        writeln!(out, "{}", look.paint(style, &comparison_line(check, comparison, look.unicode)))?;
+        writeln!(out, "{}", look.paint(style, &comparison_line(comparison, look.unicode)))?;
+    }
+    if sorted.is_empty() {
+        writeln!(out, "{}", look.bold("nothing changed between the two revisions"))?;
     }
     writeln!(out)?;
     for line in wrapped(&revisions(check), width) {
@@ -62,8 +65,11 @@ pub fn check_text(check: &Check, how: DiffLook, out: &mut dyn Write) -> io::Resu
                     continue;
                 }
                 diff_text(&compared.diff, how, out)?;
-                for candidate in &compared.reach.candidates {
-                    writeln!(out, "may explain it: {}", clean(candidate))?;
+                if compared.code.finding == Blame::Outside {
+                    for candidate in &compared.code.outside {
+                        let why = candidate.why.as_deref().unwrap_or_default();
+                        writeln!(out, "may explain it: {}, which {why}", clean(&candidate.file))?;
+                    }
                 }
                 if !compared.ended.is_empty() {
                     writeln!(out, "{}", look.dim(&compared.ended))?;

@@ -3,27 +3,27 @@
 use std::fmt::Write as _;
 
 use perfblame_analysis::{
-    Check, CodeChange, Compared, Comparison, Diff, Outcome, Suspect, Verdict,
+    Blame, Check, CodeChange, Compared, Comparison, Diff, Outcome, Suspect, Verdict,
 };
 
 use crate::diff_words::{Words, headline};
 use crate::layout::clean;
 
 /// The answer for one workload and input: `parse: 120 ms → 158 ms (+32 %): src/lexer.c:120-141 in next_token`.
-pub fn comparison_line(check: &Check, comparison: &Comparison, unicode: bool) -> String {
+pub fn comparison_line(comparison: &Comparison, unicode: bool) -> String {
     let title = clean(&comparison.title()).into_owned();
     match &comparison.outcome {
         Outcome::Failed(failure) => format!("{title}: {}", clean(&failure.what)),
         Outcome::Compared(compared) => {
-            format!("{title}: {}", compared_line(check, compared, unicode))
+            format!("{title}: {}", compared_line(compared, unicode))
         }
     }
 }
 
-fn compared_line(check: &Check, compared: &Compared, unicode: bool) -> String {
+fn compared_line(compared: &Compared, unicode: bool) -> String {
     let diff = &compared.diff;
     let words = Words::of(diff, unicode);
-    if diff.verdict == Verdict::Unchanged && compared.reach.unreached {
+    if diff.verdict == Verdict::Unchanged && compared.is_unreached() {
         return format!("your change does not reach this workload ({})", total(diff, words));
     }
     let found = match diff.verdict {
@@ -39,7 +39,7 @@ fn compared_line(check: &Check, compared: &Compared, unicode: bool) -> String {
     }
     match first.changes.first() {
         Some(change) => {
-            let _ = write!(line, ": {}", place(check, change));
+            let _ = write!(line, ": {}", place(change));
             if change.function != first.function.name {
                 let _ = write!(
                     line,
@@ -51,9 +51,9 @@ fn compared_line(check: &Check, compared: &Compared, unicode: bool) -> String {
         }
         None => {
             let _ = write!(line, ": {} is {}", words.name(&first.function), words.kind(first.kind));
-            if compared.reach.no_code_explains {
+            if matches!(compared.code.finding, Blame::Unexplained | Blame::Unchanged) {
                 line = format!("not your change: {line}, and no changed code explains it");
-            } else if compared.reach.unreached {
+            } else if compared.is_unreached() {
                 line = format!("not your change, which does not reach this workload: {line}");
             }
         }
@@ -69,7 +69,7 @@ fn total(diff: &Diff, words: Words<'_>) -> String {
 }
 
 /// `src/lexer.c:120-141 in next_token (3f2a1c "Cache tokens")`.
-pub fn place(check: &Check, change: &CodeChange) -> String {
+pub fn place(change: &CodeChange) -> String {
     let mut text = clean(&change.file).into_owned();
     if let Some((first, last)) = change.lines {
         let _ =
@@ -81,9 +81,8 @@ pub fn place(check: &Check, change: &CodeChange) -> String {
     }
     if let Some(commit) = &change.commit {
         let short = commit.get(..9).unwrap_or(commit);
-        let subject = check.subjects.iter().find(|(known, _)| known == commit);
-        let _ = match subject {
-            Some((_, subject)) => write!(text, " ({short} \"{}\")", clean(subject)),
+        let _ = match &change.title {
+            Some(title) => write!(text, " ({short} \"{}\")", clean(title)),
             None => write!(text, " ({short})"),
         };
     }

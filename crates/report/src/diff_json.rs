@@ -197,7 +197,7 @@ struct Calls {
 }
 
 #[derive(Serialize)]
-struct Change<'a> {
+pub(crate) struct Change<'a> {
     kind: &'a str,
     function: &'a str,
     file: &'a str,
@@ -347,7 +347,7 @@ pub(crate) fn suspect(row: &Suspect, scale: Scale) -> SuspectRow<'_> {
     }
 }
 
-fn change(change: &CodeChange) -> Change<'_> {
+pub(crate) fn change(change: &CodeChange) -> Change<'_> {
     Change {
         kind: &change.kind,
         function: &change.function,
