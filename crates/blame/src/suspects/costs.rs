@@ -272,6 +272,11 @@ impl Visible {
         &self.whole[at * self.runs..(at + 1) * self.runs]
     }
 
+    /// The place of a row of the joint tree, when it is worth a look.
+    pub(super) fn place_of(&self, row: NodeId) -> Option<usize> {
+        self.rows.binary_search(&(row.index() as u32)).ok()
+    }
+
     /// The places of the callees.
     pub(super) fn children(&self, at: usize) -> impl Iterator<Item = usize> {
         let end = self.end[at] as usize;

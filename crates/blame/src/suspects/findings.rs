@@ -23,6 +23,8 @@ const FALSE_DISCOVERIES_OF_ONE: f64 = 1e-4;
 const WORTH_LISTING: f64 = 0.01;
 /// A suspect may be what something else lost only if at least this part of it was lost anywhere.
 const MOST_LOST: f64 = 0.5;
+/// A new call may be what its callers did themselves before only if they lost at least this part of it.
+const LEAST_EXTRACTED: f64 = 0.5;
 /// Contexts are listed until they hold this part of a finding.
 const LISTED: f64 = 0.99;
 
@@ -307,16 +309,13 @@ fn take_moved(
     improvements: &mut Vec<Finding>,
 ) -> Vec<Finding> {
     let mut moved = take_renamed(evidence, suspects, improvements);
+    moved.append(&mut take_extracted(evidence, costs, visible, noise, scale, suspects));
     let lost: f64 = improvements.iter().map(|finding| finding.delta.value.abs()).sum();
     if lost == 0.0 {
         return moved;
     }
     let all = scaled_totals(costs, visible);
     let whole = noise.difference(&all[0], &all[1], scale.error);
-    let place_of = |row: NodeId| {
-        let at = visible.rows.partition_point(|known| (*known as usize) < row.index());
-        (visible.rows.get(at).is_some_and(|known| *known as usize == row.index())).then_some(at)
-    };
     suspects.retain_mut(|suspect| {
         let delta = suspect.delta.value;
         // Less was lost than gained: whatever moved, this is more.
@@ -325,7 +324,7 @@ fn take_moved(
         }
         let mut stayed = whole.interval().0 > 0.0;
         // Of a suspect in one main context, every caller must have grown as well.
-        if let Some(at) = suspect.contexts.first().and_then(|row| place_of(*row)) {
+        if let Some(at) = suspect.contexts.first().and_then(|row| visible.place_of(*row)) {
             let own = |at: usize| {
                 let [before, after] = costs.sides(visible.whole(at));
                 after.mean - before.mean
@@ -345,6 +344,47 @@ fn take_moved(
             moved.push(suspect.clone());
         }
         stayed
+    });
+    moved
+}
+
+/// Takes out new calls that do what their callers did themselves: a function was extracted, or is no longer inlined. The
+/// callers lost much of what the calls cost, and both together did not grow beyond chance.
+fn take_extracted(
+    evidence: &Evidence<'_>,
+    costs: &Costs,
+    visible: &Visible,
+    noise: &Noise,
+    scale: &Scale,
+    suspects: &mut Vec<Finding>,
+) -> Vec<Finding> {
+    let tree = &evidence.joint.tree;
+    let mut moved = Vec::new();
+    suspects.retain_mut(|suspect| {
+        if suspect.kind != Kind::New {
+            return true;
+        }
+        let mut callers: Vec<NodeId> =
+            suspect.contexts.iter().filter_map(|row| tree.parent(*row)).collect();
+        callers.sort_unstable();
+        callers.dedup();
+        let mut own = vec![0.0; costs.count()];
+        for at in callers.into_iter().filter_map(|caller| visible.place_of(caller)) {
+            own.iter_mut().zip(visible.own(at)).for_each(|(sum, own)| *sum += own);
+        }
+        let [before, after] = costs.sides(&own);
+        if before.mean - after.mean < suspect.delta.value * LEAST_EXTRACTED {
+            return true;
+        }
+        let new = suspect.before.iter().chain(&suspect.after);
+        let both: Vec<f64> = own.iter().zip(new).map(|(own, new)| own + new).collect();
+        let [before, after] = costs.sides(&both);
+        let grew = noise.difference(&before, &after, scale.error).interval().0 > 0.0;
+        if !grew {
+            suspect.kind = Kind::Moved;
+            moved.push(suspect.clone());
+        }
+        grew
     });
     moved
 }
