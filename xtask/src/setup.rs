@@ -20,6 +20,7 @@ const DEBIAN: &[(&str, &str)] = &[
     ("npm", "npm"),
     ("chromium", "chromium"),
     ("time", "time"),
+    ("unzip", "unzip"),
     ("dot", "graphviz"),
     ("python3", "python3-venv"),
     ("uftrace", "uftrace"),
