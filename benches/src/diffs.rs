@@ -5,7 +5,9 @@ use std::fmt::Write as _;
 use std::time::Instant;
 
 use anyhow::{Context, Result};
-use perfblame_analysis::{DiffQuery, Loaded, Method, diff};
+use perfblame_analysis::{
+    ChangedFunction, ChangedKind, CodePlace, DiffQuery, Loaded, Method, diff,
+};
 use perfblame_cct::{MetricId, Profile, RunSet, merge_runs};
 use perfblame_fixtures::{SyntheticProgram, synthetic_stacks};
 use perfblame_matching::{Identity, Side, join, match_by_key, match_relaxed};
@@ -20,9 +22,13 @@ type Compares = fn() -> Result<Vec<Row>>;
 pub const BENCHES: &[(&str, Compares)] = &[
     ("diff: timelines", timelines),
     ("diff: 1.5 million nodes", large_trees),
+    ("diff: stages", stages),
+    ("diff: memory of suspects", memory_of_suspects),
     ("diff: folded stacks", folded),
     ("diff: hatchet", hatchet),
     ("diff: growth", growth),
+    ("changes: a commit of 1,000 files", crate::changes::change_set),
+    ("changes: history of a function", crate::changes::history),
 ];
 
 /// The made-up program; slow, the function in which most stacks end takes three times as long.
@@ -53,14 +59,30 @@ fn sides(runs: u64, run: impl Fn(u64, bool) -> Profile) -> [Loaded; 2] {
 
 /// How much there is in an answer: suspects, nodes of the graph, or paths.
 fn answer(sides: &[Loaded; 2], method: Method) -> Result<usize> {
-    let query = DiffQuery { method, ..DiffQuery::default() };
+    // As the command line asks when no page is drawn.
+    let skip_tree = method == Method::Stages;
+    let query = DiffQuery { method, skip_tree, changes: changes(method), ..DiffQuery::default() };
     let answer = diff(&sides[0], &sides[1], &query).context("the sides cannot be compared")?;
     Ok(match method {
         Method::Suspects => answer.suspects.len(),
         Method::CriticalGraph => answer.graph.map_or(0, |graph| graph.nodes.len()),
         Method::Paths => answer.paths.len(),
-        Method::Stages => answer.stages.map_or(0, |stages| stages.weights.len()),
+        Method::Stages => answer.stages.map_or(0, |stages| stages.common.nodes),
     })
+}
+
+/// What changed in the made-up program, for the method that asks: every hundredth function.
+fn changes(method: Method) -> Option<Vec<ChangedFunction>> {
+    let changed = |number: u32| {
+        let name = format!("program::module{}::function{number}", number % 97);
+        let place = Some(CodePlace { name, ..CodePlace::default() });
+        let kind = [ChangedKind::Modified, ChangedKind::Deleted, ChangedKind::Added];
+        let kind = kind[(number / 100 % 3) as usize];
+        let before = place.clone().filter(|_| kind != ChangedKind::Added);
+        let after = place.filter(|_| kind != ChangedKind::Deleted);
+        ChangedFunction { kind, before, after, ..ChangedFunction::default() }
+    };
+    (method == Method::Stages).then(|| (0..20_000).step_by(100).map(changed).collect())
 }
 
 /// Seconds of the fastest of five answers.
@@ -99,6 +121,37 @@ fn large_trees() -> Result<Vec<Row>> {
     let what = "relaxed common tree, one pair of trees";
     rows.push(row(what, &input, relaxed, "s", 1.5));
     Ok(rows)
+}
+
+/// Two trees with call sites, one run each.
+fn stages() -> Result<Vec<Row>> {
+    let sides =
+        sides(1, |number, slow| program(1_500_000, DEPTH, slow).run_with_call_sites(number));
+    let nodes = sides.each_ref().map(|side| side.runs.tree.len());
+    let common = answer(&sides, Method::Stages)?;
+    let input = format!(
+        "{} and {} nodes with call sites, {common} in common, 200 changed functions, after reading",
+        nodes[0], nodes[1]
+    );
+    let time = seconds(&sides, Method::Stages)?;
+    let mut rows = vec![row("difference, `--method stages`", &input, time, "s", 1.5)];
+    rows.extend(memory(&sides, Method::Stages, &input));
+    Ok(rows)
+}
+
+/// One run each, as for stages.
+fn memory_of_suspects() -> Result<Vec<Row>> {
+    let sides = sides(1, |number, slow| program(1_500_000, DEPTH, slow).run(number));
+    let nodes = sides.each_ref().map(|side| side.runs.tree.len());
+    let input = format!("{} and {} nodes, after reading", nodes[0], nodes[1]);
+    Ok(memory(&sides, Method::Suspects, &input).into_iter().collect())
+}
+
+/// Peak memory of one answer, both trees included.
+fn memory(sides: &[Loaded; 2], method: Method, input: &str) -> Option<Row> {
+    let peak = measure::peak_during(|| drop(answer(sides, method)))?;
+    let what = format!("memory of a difference, `--method {}`", method.name());
+    Some(row(&what, input, (peak as f64 / 1e6).round(), "MB", 600.0))
 }
 
 #[derive(Clone, Copy)]
@@ -153,10 +206,12 @@ fn hatchet() -> Result<Vec<Row>> {
         Ok(std::fs::write(out, format!("[{},{}]", json(&sides[0].runs), json(&sides[1].runs)))?)
     })?;
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/peers/hatchet_difference.py");
-    let (mut plain, mut whole, mut peer) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut plain, mut whole, mut staged, mut peer) =
+        (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for _ in 0..TURNS {
         plain.push(fastest(|| subtracted(&sides)));
         whole.push(seconds(&sides, Method::Suspects)?);
+        staged.push(seconds(&sides, Method::Stages)?);
         peer.push(measure::printed("hatchet-python", &[script, &path.display().to_string(), "1"])?);
     }
     let peer = measure::median_of(peer);
@@ -176,6 +231,7 @@ fn hatchet() -> Result<Vec<Row>> {
     Ok(vec![
         row("two trees matched by name and subtracted", measure::median_of(plain), Some(100.0)),
         row("the same two trees, whole answer", measure::median_of(whole), None),
+        row("the same two trees by stages", measure::median_of(staged), None),
     ])
 }
 
@@ -222,11 +278,12 @@ fn json(set: &RunSet) -> String {
 fn growth() -> Result<Vec<Row>> {
     const SIZES: [usize; 6] = [10_000, 30_000, 100_000, 300_000, 1_000_000, 3_000_000];
     type Work = fn(&[Loaded; 2]) -> Result<f64>;
-    let works: [(&str, Work); 4] = [
+    let works: [(&str, Work); 5] = [
         ("keyed matching", |sides| Ok(matched(sides, Matcher::Keyed))),
         ("relaxed matching", |sides| Ok(matched(sides, Matcher::Relaxed))),
         ("difference, `--method suspects`", |sides| seconds(sides, Method::Suspects)),
         ("difference, `--method paths`", |sides| seconds(sides, Method::Paths)),
+        ("difference, `--method stages`", |sides| seconds(sides, Method::Stages)),
     ];
     let mut costs: Vec<Vec<(usize, f64)>> = vec![Vec::new(); works.len()];
     for size in SIZES {

@@ -314,3 +314,25 @@ fn later(event: &str, copy: u64) -> String {
     }
     out
 }
+
+/// A release of a real compiler: a jar of 7,000 classes.
+pub fn closure_compiler(release: &str) -> Result<PathBuf> {
+    made(&format!("closure-compiler-{release}.jar"), |out| {
+        let folder = folder()?.join("unpacked");
+        fs::create_dir_all(&folder)?;
+        let (package, place) = (format!("google-closure-compiler-java@{release}"), text(&folder));
+        run("npm", &["pack", "--silent", "--pack-destination", &place, &package])?;
+        let packed = text(&folder.join(format!("google-closure-compiler-java-{release}.tgz")));
+        run("tar", &["xzf", &packed, "-C", &place, "package/compiler.jar"])?;
+        fs::copy(folder.join("package/compiler.jar"), out)?;
+        Ok(fs::remove_dir_all(&folder)?)
+    })
+}
+
+/// The classes in a jar, as `javap` wants them named.
+pub fn listed_classes(jar: &Path) -> Result<Vec<String>> {
+    let output = Command::new("unzip").args(["-Z1", &text(jar)]).output().context("unzip")?;
+    let listed = String::from_utf8_lossy(&output.stdout);
+    let names = listed.lines().filter_map(|line| line.strip_suffix(".class"));
+    Ok(names.filter(|name| !name.starts_with("META-INF")).map(str::to_owned).collect())
+}

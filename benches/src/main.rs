@@ -3,6 +3,8 @@
 //!
 //! Seconds on shared machines say little; ours and the peer's take turns, and the ratio of their medians is the result.
 
+mod changes;
+mod classes;
 mod diffs;
 mod in_process;
 mod inputs;
@@ -30,7 +32,8 @@ fn main() -> Result<()> {
     }
     let in_process = in_process::BENCHES.iter().map(|(name, bench)| (*name, Work::Sure(*bench)));
     let diffs = diffs::BENCHES.iter().map(|(name, bench)| (*name, Work::Unsure(*bench)));
-    for (name, work) in in_process.chain(diffs).filter(|(name, _)| wants(name)) {
+    let classes = classes::BENCHES.iter().map(|(name, bench)| (*name, Work::Unsure(*bench)));
+    for (name, work) in in_process.chain(diffs).chain(classes).filter(|(name, _)| wants(name)) {
         let mut found = match work {
             Work::Sure(bench) => bench(),
             Work::Unsure(bench) => bench().with_context(|| name.to_owned())?,

@@ -30,6 +30,17 @@ pub fn process(shell_command: &str) -> Result<Usage> {
     Ok(Usage { seconds: seconds.parse()?, peak: kilobytes.parse::<u64>()? * 1024 })
 }
 
+/// The largest resident set of this process while some work is done, in bytes: what was there before is part of it.
+/// None where the system does not tell.
+pub fn peak_during(work: impl FnOnce()) -> Option<u64> {
+    // Starts the high-water mark anew.
+    std::fs::write("/proc/self/clear_refs", "5").ok()?;
+    work();
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    Some(line.trim().trim_end_matches("kB").trim().parse::<u64>().ok()? * 1024)
+}
+
 /// Lets two commands take turns and returns the median use of each.
 pub fn take_turns(ours: &str, peer: &str, rounds: usize) -> Result<(Usage, Usage)> {
     let (mut our_uses, mut peer_uses) = (Vec::new(), Vec::new());

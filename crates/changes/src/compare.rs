@@ -116,7 +116,7 @@ pub fn compare_sources(files: &[ChangedFile]) -> SourceComparison {
             placed.push((place(&files, side, single.function), false, change));
         }
     }
-    placed.sort_by(|(one, ..), (other, ..)| one.cmp(other));
+    placed.sort_by_key(|(place, ..)| *place);
     for (_, refactored, change) in placed {
         let list = if refactored { &mut found.refactored } else { &mut found.changes.functions };
         list.push(change);

@@ -75,7 +75,7 @@ impl LineMap {
         let touched = self.touching(lines).next().is_some();
         let first = match self.after(lines.0) {
             LineFate::Same(line) => line,
-            LineFate::Changed(line) => self.hunk_of(lines.0).map_or(line, |hunk| first_new(hunk)),
+            LineFate::Changed(line) => self.hunk_of(lines.0).map_or(line, first_new),
             LineFate::Gone(line) => line.saturating_add(1),
         };
         let last = match self.after(lines.1) {

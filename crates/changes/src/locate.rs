@@ -176,8 +176,9 @@ impl SourceIndex {
         if let Some((class, method)) = &class {
             found = self.in_class(class, method, frame);
         }
-        let other_class =
-            only_name && class.is_some() && file.is_some_and(|file| file.ends_with(".java"));
+        let other_class = only_name
+            && class.is_some()
+            && file.and_then(Language::of_path) == Some(Language::Java);
         if found.is_empty() && !files.is_empty() && !other_class {
             found = self.in_files(&files, &asked, frame);
         }
@@ -240,7 +241,7 @@ impl SourceIndex {
             let Some(indexed) = self.files.get(file) else { continue };
             let functions = &indexed.source.functions;
             if whole {
-                found.push(self.whole_file(indexed));
+                found.push(Self::whole_file(indexed));
                 continue;
             }
             let by_line = frame.line.and_then(|line| innermost(functions, line));
@@ -299,7 +300,7 @@ impl SourceIndex {
         found
     }
 
-    fn whole_file(&self, file: &IndexedFile) -> Location {
+    fn whole_file(file: &IndexedFile) -> Location {
         let definition = Definition {
             name: "<module>".to_owned(),
             signature: None,
@@ -313,7 +314,7 @@ impl SourceIndex {
     /// By symbol, where no file is known.
     fn by_symbol(&self, asked: &Symbol, frame: &FrameQuery) -> Vec<Location> {
         let native = frame.component.is_some_and(|component| {
-            component.contains(".so") || component.starts_with('/') || component.ends_with(".dll")
+            component.contains(".so") || component.starts_with('/') || component.contains(".dll")
         });
         let mut asked = asked.clone();
         let mut why = None;

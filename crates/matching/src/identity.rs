@@ -13,6 +13,7 @@ mod home;
 mod names;
 mod neighbours;
 mod places;
+mod signatures;
 mod work;
 
 use perfblame_cct::{FunctionId, Symbols};
@@ -126,30 +127,15 @@ impl Identity {
     }
 
     /// Functions are one when name, component and signature are equal, and when they are known to have been renamed.
-    /// Signatures count where both sides have them.
+    /// Two checkouts of one program lie in two folders: what has no partner is matched by the rest of its path.
     pub fn by_signature(
         before: &Side<'_>,
         after: &Side<'_>,
         renamed: &[(FunctionId, FunctionId)],
     ) -> Self {
-        let signed =
-            |side: &Side<'_>| side.symbols.functions().any(|(_, row)| row.signature.is_some());
-        let signed = signed(before) && signed(after);
-        let mut known = hashbrown::HashMap::new();
-        let mut classes = [before, after].map(|side| {
-            let mut classes = Vec::with_capacity(side.symbols.functions().len());
-            for (id, function) in side.symbols.functions() {
-                let next = known.len() as u32;
-                let component = side.symbols.component(id).map(component_key);
-                let signature = function.signature.filter(|_| signed);
-                let signature = signature.map(|text| side.symbols.text(text));
-                let key = (side.symbols.name(id), component, signature);
-                classes.push(*known.entry(key).or_insert(next));
-            }
-            classes
-        });
-        let [class_of_before, mut class_of_after] = classes.each_mut().map(std::mem::take);
-        let mut is_renamed = vec![false; known.len()];
+        let (classes, count) = signatures::classes(before.symbols, after.symbols);
+        let [class_of_before, mut class_of_after] = classes;
+        let mut is_renamed = vec![false; count];
         for (old, new) in renamed {
             let (Some(class), Some(slot)) =
                 (class_of_before.get(old.index()), class_of_after.get_mut(new.index()))

@@ -16,7 +16,7 @@ pub use check::{
     BisectArgs, CheckArgs, CheckFormat, CheckOutput, FailOn, HookArgs, HookCommand, InitArgs,
     WhatToRun,
 };
-pub use diff::{DiffArgs, DiffFormat, Least, MethodArg, NormalizeArg};
+pub use diff::{CodeArgs, DiffArgs, DiffFormat, Least, MethodArg, NormalizeArg};
 pub use record::{CallGraphArg, EventArg, RecordArgs, WhatArg};
 
 const STYLES: Styles = Styles::styled()

@@ -8,13 +8,14 @@ use perfblame_analysis::{
     Diff, DiffQuery, LoadError, LoadOptions, Loaded, Method, Names, Normalize, Part, Source,
     Verdict, diff, expand, load, part_of,
 };
-use perfblame_cct::Times;
+use perfblame_cct::{Grain, Times};
 use perfblame_readers::Tally;
 use perfblame_report::{
     DiffLook, Look, diff_dot, diff_html, diff_json, diff_markdown, diff_sarif, diff_text,
 };
 
 use crate::args::{DiffArgs, DiffFormat, Least, MethodArg, NormalizeArg};
+use crate::code_changes;
 use crate::failure::{Failure, SideError, is_closed_pipe};
 use crate::output;
 use crate::progress::Progress;
@@ -22,7 +23,7 @@ use crate::terminal::Terminal;
 
 /// Reads both sides, compares, renders; the status says whether it got slower.
 pub fn run(args: &DiffArgs, terminal: &Terminal) -> anyhow::Result<ExitCode> {
-    let query = args.query()?;
+    let query = args.query(terminal)?;
     let [before, after] = args.read(terminal)?;
     let answer = diff(&before, &after, &query)?;
     if let Some(least) = &args.min_delta {
@@ -65,22 +66,22 @@ fn same_kind(least: &Least, answer: &Diff) -> anyhow::Result<()> {
 }
 
 impl DiffArgs {
-    fn query(&self) -> anyhow::Result<DiffQuery> {
+    fn query(&self, terminal: &Terminal) -> anyhow::Result<DiffQuery> {
+        if self.code.is_given() && self.method != MethodArg::Stages {
+            return Err(Failure {
+                what: "changes of the code go with `--method stages`".to_owned(),
+                why: "the other methods do not look at the code".to_owned(),
+                help: Some("add `--method stages`".to_owned()),
+            }
+            .into());
+        }
         let method = match self.method {
             MethodArg::Suspects => Method::Suspects,
             MethodArg::CriticalGraph => Method::CriticalGraph,
             MethodArg::Paths => Method::Paths,
-            MethodArg::Stages => {
-                return Err(Failure {
-                    what: "cannot compare by stages yet".to_owned(),
-                    why: "stages need to know what changed in the code, which this version does \
-                          not look at"
-                        .to_owned(),
-                    help: Some("leave `--method` out for the shortest explanation".to_owned()),
-                }
-                .into());
-            }
+            MethodArg::Stages => Method::Stages,
         };
+        let changes = code_changes::read(&self.code, terminal)?;
         Ok(DiffQuery {
             method,
             metric: self.metric.clone(),
@@ -91,8 +92,8 @@ impl DiffArgs {
                 NormalizeArg::Calls => Normalize::Calls,
             },
             work: self.work.clone(),
+            changes,
             skip_tree: !self.draws(),
-            changes: None,
         })
     }
 
@@ -121,6 +122,10 @@ impl DiffArgs {
             times: match self.method {
                 MethodArg::CriticalGraph => Times::Keep,
                 _ => Times::Drop,
+            },
+            grain: match self.method {
+                MethodArg::Stages => Grain::CallSites,
+                _ => Grain::Functions,
             },
             ..LoadOptions::default()
         };

@@ -1,7 +1,9 @@
 //! The command line: parse, ask, render.
 
 mod args;
+mod changes_file;
 mod check;
+mod code_changes;
 mod completions;
 mod convert;
 mod diff;

@@ -103,6 +103,7 @@ fn a_part_of_the_program_is_compared_alone() {
 fn errors_say_what_is_wrong_and_what_to_do() {
     let folder = folder();
     folder.file("empty.folded", "");
+    folder.file("wrong.json", r#"[{ "kind": "touched", "function": "f" }]"#);
     folder.file("heap.heapprofile", HEAP);
     let mut text = String::new();
     for arguments in [
@@ -117,7 +118,10 @@ fn errors_say_what_is_wrong_and_what_to_do() {
         &["old", "new", "--thread", "main"],
         &["old", "new", "--metric", "allocated"],
         &["old", "new", "--min-delta", "5ms"],
-        &["old", "new", "--method", "stages"],
+        &["old", "new", "--changes", "changes.json"],
+        &["old", "new", "--method", "stages", "--changes", "nothing.json"],
+        &["old", "new", "--method", "stages", "--changes", "empty.folded"],
+        &["old", "new", "--method", "stages", "--changes", "wrong.json"],
         &["old", "new", "--work", "1:2,3"],
     ] {
         let shown = arguments.join(" ");

@@ -184,6 +184,22 @@ fn native_with_perf() {
 }
 
 #[test]
+fn what_was_recorded_can_be_compared() {
+    let folder = Folder::new();
+    compile(&folder, &[]);
+    for (runs, calls) in [("before", "200"), ("after", "500")] {
+        let options = ["native", "--ignore-failure", "--runs", "3", "--frequency", "999"];
+        let rest = ["--output", runs, "--", "./work", calls];
+        let output = record(&folder, &[&options[..], &rest].concat());
+        assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    }
+    let output = folder.run(&["diff", "before", "after", "--format", "json"]);
+    assert_eq!(output.status.code(), Some(1), "{}", String::from_utf8_lossy(&output.stderr));
+    let json: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(json["suspects"][0]["function"], "planted");
+}
+
+#[test]
 fn signals_are_passed_on() {
     let folder = Folder::new();
     compile(&folder, &["-pg"]);

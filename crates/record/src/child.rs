@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
-use nix::sys::signal::{Signal, kill, killpg};
+use nix::sys::signal::{Signal, kill};
 use nix::sys::wait::{Id, WaitPidFlag, waitid};
 use nix::unistd::Pid;
 use wait4::Wait4;
@@ -135,10 +135,11 @@ fn wait_without_reaping(id: u32) {
 /// Ends a child that is not reaped yet, its group and its descendants; returns when they are gone.
 fn end_tree(leader: u32, ended: &Receiver<Instant>) {
     let mut family = Family::of(leader);
-    let _ = killpg(pid(leader), Signal::SIGTERM);
+    // A process that is started between looking and signalling, and leaves its parent at once, would not be found any
+    // more. What is stopped starts nothing.
+    family.stop();
     family.signal(Signal::SIGTERM);
-    // A stopped process does not see that it should end.
-    let _ = killpg(pid(leader), Signal::SIGCONT);
+    family.signal(Signal::SIGCONT);
     let asked = Instant::now();
     while asked.elapsed() < GRACE {
         family.update();
@@ -155,7 +156,7 @@ fn end_tree(leader: u32, ended: &Receiver<Instant>) {
         if family.is_gone() {
             return;
         }
-        let _ = killpg(pid(leader), Signal::SIGKILL);
+        family.stop();
         family.signal(Signal::SIGKILL);
         std::thread::sleep(TICK);
     }
@@ -212,6 +213,22 @@ impl Family {
             if self.members.len() == known {
                 return;
             }
+        }
+    }
+
+    /// Stops all members until there are no new ones.
+    fn stop(&mut self) {
+        let mut stopped = BTreeMap::new();
+        // Each round stops what the last one started; a family that outgrows this is met again when killed.
+        for _ in 0..100 {
+            if self.members == stopped {
+                return;
+            }
+            for id in self.members.keys().filter(|id| !stopped.contains_key(*id)) {
+                let _ = kill(pid(*id), Signal::SIGSTOP);
+            }
+            stopped.clone_from(&self.members);
+            self.update();
         }
     }
 
@@ -296,6 +313,21 @@ mod tests {
             let line = std::fs::read(format!("/proc/{id}/cmdline")).unwrap_or_default();
             let line = String::from_utf8_lossy(&line).into_owned();
             assert!(!line.contains(&marker), "{id} is left: {line}");
+        }
+    }
+
+    #[test]
+    fn processes_that_are_just_being_started_are_ended_too() {
+        let marker = format!("87{}", std::process::id());
+        let script = format!("while true; do setsid sleep {marker} & done");
+        let cancel = AtomicBool::new(false);
+        for millis in [10, 25, 60] {
+            let limits = Limits { timeout: Some(Duration::from_millis(millis)), cancel: &cancel };
+            assert!(run(&mut shell(&script), limits).is_err());
+            for id in processes().keys() {
+                let line = std::fs::read(format!("/proc/{id}/cmdline")).unwrap_or_default();
+                assert!(!String::from_utf8_lossy(&line).contains(&marker), "{id} is left");
+            }
         }
     }
 

@@ -17,9 +17,10 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use crate::child::Limits;
 use crate::command::{Kind, find, locate, with_words};
 use crate::record::{Made, Run};
-use crate::{CallGraph, Event, RecordError, child, elf, install};
+use crate::{CallGraph, Event, Profiler, RecordError, child, elf, install};
 
 /// Deep enough for all but deep recursion, and a fifth of a millisecond to copy.
 const STACK: u32 = 16 << 10;
@@ -155,43 +156,55 @@ fn probe(
 ) -> Result<(Vec<OsString>, Duration), RecordError> {
     let with: Vec<OsString> =
         options.iter().cloned().chain(optional.iter().flatten().cloned()).collect();
-    let first = match try_out(perf, run, &with) {
+    let first = match try_out(perf, run, &with)? {
         Ok(own) => return Ok((with, own)),
         Err(complaint) => complaint,
     };
-    let complaint = match try_out(perf, run, &options) {
+    let complaint = match try_out(perf, run, &options)? {
         Ok(own) => return Ok((options, own)),
         Err(complaint) => complaint,
     };
     let complaint = if complaint.trim().is_empty() { first } else { complaint };
+    Err(refusal(complaint, paranoid()))
+}
+
+/// What perf's complaint means.
+fn refusal(why: String, paranoid: i32) -> RecordError {
+    let profiler = Profiler::Perf;
     let refused = ["permission", "Permission", "permitted", "paranoid", "EPERM", "EACCES"];
-    if !refused.iter().any(|word| complaint.contains(word)) {
+    if !refused.iter().any(|word| why.contains(word)) {
         let help = Some("see whether `perf record -- true` works here".to_owned());
-        return Err(RecordError::NoProfile { profiler: run.profiler, why: complaint, help });
+        return RecordError::NoProfile { profiler, why, help };
     }
-    let help = if paranoid() > 1 {
+    let help = if paranoid > 1 {
         "run `sudo sysctl kernel.perf_event_paranoid=1`, or record as root"
     } else {
         "in a container, start it with `--cap-add PERFMON` (or `--security-opt seccomp=unconfined`)"
     };
-    Err(RecordError::NotPermitted { profiler: run.profiler, why: complaint, help: help.to_owned() })
+    RecordError::NotPermitted { profiler, why, help: help.to_owned() }
 }
 
-fn try_out(perf: &Path, run: &Run<'_>, options: &[OsString]) -> Result<Duration, String> {
+/// The CPU time it took, or what perf complains about.
+fn try_out(
+    perf: &Path,
+    run: &Run<'_>,
+    options: &[OsString],
+) -> Result<Result<Duration, String>, RecordError> {
     let (file, log) = (run.scratch.join("probe.data"), run.scratch.join("probe.log"));
     let mut command = Command::new(perf);
     command.args(options).args(&run.settings.extra).arg("-o").arg(&file).args(["--", "true"]);
     command.stdin(Stdio::null()).stdout(Stdio::null());
-    command.stderr(File::create(&log).map_err(|error| error.to_string())?);
-    let ended = child::run(&mut command, run.limits).map_err(|error| error.to_string())?;
+    command.stderr(File::create(&log).map_err(RecordError::file("write", &log))?);
+    // The time is the program's.
+    let ended = child::run(&mut command, Limits { timeout: None, ..run.limits })?;
     let _ = fs::remove_file(&file);
     if ended.status.success() {
-        return Ok(ended.cpu);
+        return Ok(Ok(ended.cpu));
     }
     let said = fs::read_to_string(&log).unwrap_or_default();
     // It explains at length; the beginning says what is wrong.
     let lines = said.lines().map(str::trim_end).filter(|line| !line.is_empty());
-    Err(lines.take(6).collect::<Vec<_>>().join("\n"))
+    Ok(Err(lines.take(6).collect::<Vec<_>>().join("\n")))
 }
 
 fn paranoid() -> i32 {
@@ -227,4 +240,38 @@ fn has_samples(file: &Path) -> bool {
     let read = File::open(file).and_then(|mut file| file.read_exact(&mut header));
     let size = header.get(DATA_SIZE..DATA_SIZE + 8).and_then(|bytes| bytes.try_into().ok());
     read.is_ok() && header.starts_with(b"PERFILE2") && size.map_or(0, u64::from_le_bytes) > 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_comes_with_what_permits_it() {
+        let said = "Error:\nAccess to performance monitoring and observability operations is limited.\n\
+                    Consider adjusting /proc/sys/kernel/perf_event_paranoid setting";
+        let help =
+            |why: &str, paranoid| refusal(why.to_owned(), paranoid).help().unwrap_or_default();
+        assert!(help(said, 3).contains("sysctl kernel.perf_event_paranoid=1"));
+        assert!(
+            help("sys_perf_event_open: Operation not permitted", 1).contains("--cap-add PERFMON")
+        );
+        assert!(help("event syntax error: 'x'", 3).contains("perf record -- true"));
+    }
+
+    #[test]
+    fn only_complete_files_hold_samples() {
+        let file = std::env::temp_dir().join(format!("perfblame-perf-{}", std::process::id()));
+        let mut bytes = b"PERFILE2".to_vec();
+        bytes.resize(104, 0);
+        fs::write(&file, &bytes).unwrap();
+        assert!(!has_samples(&file));
+        bytes[48] = 1;
+        fs::write(&file, &bytes).unwrap();
+        assert!(has_samples(&file));
+        fs::write(&file, &bytes[..60]).unwrap();
+        assert!(!has_samples(&file));
+        fs::remove_file(&file).unwrap();
+        assert!(!has_samples(&file));
+    }
 }

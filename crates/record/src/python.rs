@@ -48,6 +48,13 @@ pub fn record(run: &Run<'_>) -> Result<Made, RecordError> {
         None => program.environment.push(("PERFBLAME_NO_PYTHONPATH".into(), "1".into())),
     }
     program.environment.push(("PYTHONPATH".into(), search));
+    let mut notes = Vec::new();
+    if only_parents_may_trace() {
+        program.environment.push(("PERFBLAME_ANYBODY_MAY_TRACE".into(), "1".into()));
+        notes.push(
+            "of its Python processes only the first is seen; `sudo sysctl kernel.yama.ptrace_scope=0` shows all".to_owned(),
+        );
+    }
     program.environment.push(("PERFBLAME_GATE".into(), gate.folder.clone().into()));
     let file = run.scratch.join("py-spy.json");
     let mut watcher = Watcher {
@@ -65,13 +72,20 @@ pub fn record(run: &Run<'_>) -> Result<Made, RecordError> {
     let mut ended = ended?;
     ended.wall = ended.wall.saturating_sub(waited);
     let complete = file.metadata().is_ok_and(|data| data.len() > 0);
-    let mut made = Made::of(ended, if complete { vec![file.clone()] } else { Vec::new() });
-    made.complaint = if said.is_empty() {
+    let files = if complete { vec![file.clone()] } else { Vec::new() };
+    let complaint = if said.is_empty() {
         "no Python process was seen: none ran, or it ended at once".to_owned()
     } else {
         said
     };
-    Ok(made)
+    Ok(Made { notes, complaint, ..Made::of(ended, files) })
+}
+
+/// Where the kernel lets only a parent look into a process, as many distributions set it, a process can still allow
+/// others to; its children each have to do so again.
+fn only_parents_may_trace() -> bool {
+    let scope = fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope");
+    scope.is_ok_and(|scope| scope.trim() == "1") && !nix::unistd::geteuid().is_root()
 }
 
 /// Where the first interpreter waits.

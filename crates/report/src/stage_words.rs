@@ -32,7 +32,7 @@ pub fn signed_cost(row: &StagedSubtree) -> f64 {
     }
 }
 
-/// Why a subtree is on one side only.
+/// Why a subtree is on one side only, and where it is called; nobody reads bytecode or addresses.
 pub fn why(row: &StagedSubtree) -> String {
     let mut text = match (row.reason, row.side) {
         (StageReason::AddedMethod, _) => "new method",
@@ -57,19 +57,11 @@ pub fn why(row: &StagedSubtree) -> String {
             let _ = write!(text, ", {place}");
         }
     }
-    if let Some(site) = row.call_site.and_then(site) {
-        let _ = write!(text, "; {site}");
+    if let Some(CallSite::Line(line, _)) = row.call_site {
+        let called = if row.reason == StageReason::DirectModification { "," } else { "; called" };
+        let _ = write!(text, "{called} in line {line}");
     }
     text
-}
-
-/// Where in the caller.
-fn site(site: CallSite) -> Option<String> {
-    match site {
-        CallSite::Line(line, _) => Some(format!("called in line {line}")),
-        // Nobody reads bytecode or addresses.
-        CallSite::Bytecode(_) | CallSite::Address(_) => None,
-    }
 }
 
 /// The likeliest methods, in a line; none when there is none.
@@ -106,10 +98,11 @@ pub fn why_weight(row: &WeightChange, stages: &Stages, words: Words<'_>) -> Stri
         (None, None) => String::new(),
     };
     let shares = format!(
-        "{} {} {} of the common tree",
+        "{} {} {} of {}",
         in_percent(row.share_before),
         words.arrow(),
-        in_percent(row.share_after)
+        in_percent(row.share_after),
+        if row.rank == 1 { "the common tree" } else { "what else is in the common tree" }
     );
     if !text.is_empty() {
         text.push_str("; ");

@@ -25,10 +25,9 @@ pub fn diff(before: &Loaded, after: &Loaded, query: &DiffQuery) -> Result<Diff, 
         weights: &weights[side],
     });
     let staged = (query.method == Method::Stages).then(|| {
-        let [before, after] = sets.map(|set| &set.symbols);
         let labels = match &query.changes {
-            Some(changes) => labels::of_changes(before, after, changes),
-            None => labels::inferred(before, after),
+            Some(changes) => labels::of_changes(&sides, changes),
+            None => labels::inferred(&sides),
         };
         (stages::take_apart(&sides, &labels, &metric.metric), labels)
     });

@@ -5,10 +5,10 @@
 //! them does not contradict, and neither do files and signatures; of several candidates the one whose lines hold the
 //! function, then the one with most of the name in common.
 
-use hashbrown::{HashMap, HashSet};
+use hashbrown::HashMap;
 use perfblame_blame::Label;
 use perfblame_cct::{FunctionId, Symbols};
-use perfblame_matching::component_key;
+use perfblame_matching::{Identity, Side};
 
 use super::changed::{ChangedFunction, ChangedKind, CodePlace};
 
@@ -26,26 +26,20 @@ pub(super) struct Labels {
 }
 
 /// Without a word about the code: what is in one profile only counts as added or deleted.
-pub(super) fn inferred(before: &Symbols, after: &Symbols) -> Labels {
-    let sides = [before, after];
-    let keys = sides.map(keys);
+pub(super) fn inferred(sides: &[Side<'_>; 2]) -> Labels {
+    let elsewhere = elsewhere(sides);
     let labels = [0, 1].map(|side: usize| {
         let gone = if side == 0 { Label::Deleted } else { Label::Added };
-        let functions = sides[side].functions().map(|(id, _)| id);
-        let label = |id| match keys[1 - side].contains(&key(sides[side], id)) {
-            true => Label::Unchanged,
-            false => gone,
-        };
-        functions.map(label).collect()
+        let label = |known: &bool| if *known { Label::Unchanged } else { gone };
+        elsewhere[side].iter().map(label).collect()
     });
-    let change = sides.map(|symbols| vec![None; symbols.functions().len()]);
+    let change = sides.each_ref().map(|side| vec![None; side.symbols.functions().len()]);
     Labels { labels, change, ..Labels::default() }
 }
 
 /// What changes of the code say.
-pub(super) fn of_changes(before: &Symbols, after: &Symbols, changes: &[ChangedFunction]) -> Labels {
-    let sides = [before, after];
-    let keys = sides.map(keys);
+pub(super) fn of_changes(sides: &[Side<'_>; 2], changes: &[ChangedFunction]) -> Labels {
+    let elsewhere = elsewhere(sides);
     let places = [0, 1].map(|side: usize| -> Vec<Option<&CodePlace>> {
         let place = |change: &'_ ChangedFunction| match side {
             0 => change.before.is_some(),
@@ -61,7 +55,7 @@ pub(super) fn of_changes(before: &Symbols, after: &Symbols, changes: &[ChangedFu
             })
             .collect()
     });
-    let change = [0, 1].map(|side| assigned(sides[side], &places[side]));
+    let change = [0, 1].map(|side| assigned(sides[side].symbols, &places[side]));
     let mut met = vec![false; changes.len()];
     for row in change.iter().flatten().flatten() {
         met[*row as usize] = true;
@@ -82,10 +76,10 @@ pub(super) fn of_changes(before: &Symbols, after: &Symbols, changes: &[ChangedFu
             let Some(number) = change.map(|change| change as usize) else {
                 return Label::Unchanged;
             };
-            let known = || keys[1 - side].contains(&key(sides[side], FunctionId::new(row)));
+            let known = elsewhere[side][row];
             match (changes[number].kind, side) {
                 (ChangedKind::Modified, _) => Label::Modified,
-                (ChangedKind::Added, 1) | (ChangedKind::Deleted, 0) if known() => {
+                (ChangedKind::Added, 1) | (ChangedKind::Deleted, 0) if known => {
                     contradicted += 1;
                     Label::Modified
                 }
@@ -105,15 +99,20 @@ pub(super) fn of_changes(before: &Symbols, after: &Symbols, changes: &[ChangedFu
     Labels { labels, change, met, contradicted }
 }
 
-type Key<'a> = (&'a str, Option<&'a str>, Option<&'a str>);
-
-fn key(symbols: &Symbols, id: FunctionId) -> Key<'_> {
-    let signature = symbols.function(id).signature.map(|text| symbols.text(text));
-    (symbols.name(id), symbols.component(id).map(component_key), signature)
-}
-
-fn keys(symbols: &Symbols) -> HashSet<Key<'_>> {
-    symbols.functions().map(|(id, _)| key(symbols, id)).collect()
+/// By side and row of the function: whether the other side has it, too.
+fn elsewhere(sides: &[Side<'_>; 2]) -> [Vec<bool>; 2] {
+    let identity = Identity::by_signature(&sides[0], &sides[1], &[]);
+    let class = |side: usize, id| if side == 0 { identity.before(id) } else { identity.after(id) };
+    let mut present = [vec![false; identity.classes()], vec![false; identity.classes()]];
+    for (side, present) in present.iter_mut().enumerate() {
+        for (id, _) in sides[side].symbols.functions() {
+            present[class(side, id) as usize] = true;
+        }
+    }
+    [0, 1].map(|side: usize| {
+        let functions = sides[side].symbols.functions();
+        functions.map(|(id, _)| present[1 - side][class(side, id) as usize]).collect()
+    })
 }
 
 /// The change that each function of a profile is about.

@@ -9,7 +9,7 @@ use perfblame_cct::{CallSite, Layer, Measure, Metric, NodeId, Warning};
 use perfblame_matching::{SiblingOrder, Side, matching_score};
 
 use super::labels::Labels;
-use super::{ChangedFunction, CodeChange, Diff};
+use super::{ChangedFunction, CodeChange, Diff, Verdict};
 use crate::FunctionView;
 
 /// A list holds so many subtrees or pairs at most.
@@ -277,6 +277,15 @@ pub(super) fn explain(diff: &mut Diff, taken: &Taken<'_>) {
     diff.warnings.extend(taken.warnings(&stages, left_out));
     let listed: f64 = stages.weights.iter().map(|row| row.after - row.before).sum();
     diff.unexplained = stages.common.delta() - listed;
+    // The verdict is about the whole here: a function that became faster beyond chance does not make up for it.
+    let against = match diff.verdict {
+        Verdict::Regressed => diff.change.median < 0.0,
+        Verdict::Improved => diff.change.median > 0.0,
+        _ => false,
+    };
+    if against {
+        diff.verdict = Verdict::Inconclusive;
+    }
     // What the other methods found is no part of this one's answer.
     diff.suspects.clear();
     diff.improvements.clear();

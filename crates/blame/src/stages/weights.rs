@@ -9,7 +9,7 @@
 //!
 //! The paper leaves open how a pair is adjusted. A function that takes longer makes the shares of all others smaller, so
 //! the adjusted pair is taken out and the others' shares are of what is left: one slow function is one adjustment, not
-//! as many as there are functions. The pair itself counts from then on with the lesser of its two shares on both sides.
+//! as many as there are functions. The pair itself counts from then on with the mean of its two shares on both sides.
 //!
 //! Taking a pair out changes the shares of all others. Looking at all of them again each time would be quadratic. As long
 //! as both sides lose as much, the order of the differences stays; so they wait in a heap, each is looked at again when
@@ -66,13 +66,11 @@ pub fn match_weights(pairs: &[(f64, f64)], threshold: f64, most: usize) -> Weigh
         return found;
     }
     let mut rest = Rest::of(pairs);
-    // The shares of adjusted pairs, which both sides have in common by now.
-    let mut settled = 0.0;
     while found.overlap.is_some_and(|overlap| overlap < threshold) && found.adjusted.len() < most {
         let Some((row, share_before, share_after)) = rest.take_largest(pairs) else { break };
-        let (a, b) = pairs[row as usize];
-        settled += (a / before).min(b / after);
-        let whole = |rest: f64| (settled + (1.0 - settled) * rest).clamp(0.0, 1.0);
+        // What both sides have in common by now, and the part of the whole that is left.
+        let part = f64::midpoint(rest.left.0 / before, rest.left.1 / after);
+        let whole = |rest: f64| (1.0 - part + part * rest).clamp(0.0, 1.0);
         let (mut low, high) = rest.overlap();
         if whole(low) < threshold && whole(high) >= threshold || rest.is_stale() {
             rest.make(pairs);

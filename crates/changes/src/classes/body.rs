@@ -115,7 +115,7 @@ impl<'a, 'b> Shaper<'a, 'b> {
         }
         for field in &class.fields {
             open.bytes.extend_from_slice(&(field.flags & !0x7).to_le_bytes());
-            open.text(field.name);
+            open.text(plain_name(field.name));
             self.descriptor(&mut open, field.descriptor)?;
             if let Some(constant) = field.constant {
                 self.constant(&mut open, constant)?;
@@ -347,7 +347,7 @@ impl<'a, 'b> Shaper<'a, 'b> {
         } else {
             self.class_name(open, class);
         }
-        open.text(name);
+        open.text(plain_name(name));
         self.descriptor(open, descriptor)
     }
 
@@ -383,6 +383,13 @@ impl<'a, 'b> Shaper<'a, 'b> {
         self.open = open;
         shape
     }
+}
+
+/// A name without what the compiler put into it: the map of an enumeration carries that one's name, which may be
+/// loose. Which enumeration it is, the call beside it tells.
+fn plain_name(name: &[u8]) -> &[u8] {
+    const MAP: &[u8] = b"$SwitchMap$";
+    if name.starts_with(MAP) { MAP } else { name }
 }
 
 impl Open {

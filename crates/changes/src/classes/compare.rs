@@ -33,8 +33,8 @@ type Sides<'a> = [&'a [Class]; 2];
 /// Instructions from which on a body in another class says that it is the same method.
 const LEAST_MOVED: usize = 8;
 
-/// Compares all classes.
-pub fn compare(mut before: Classes, mut after: Classes) -> ChangeSet {
+/// Compares all classes. Beside the changes, the names on each side of which one overload changed and another did not.
+pub fn compare(mut before: Classes, mut after: Classes) -> (ChangeSet, [Vec<String>; 2]) {
     let (mut known, differ) = known_names(&before, &after);
     let (old, new) = read_both([&mut before, &mut after], &differ, &known);
     let sides: Sides<'_> = [&old, &new];
@@ -97,13 +97,38 @@ pub fn compare(mut before: Classes, mut after: Classes) -> ChangeSet {
             }
         }
     }
+    let unchanged = [0, 1].map(|side| unchanged(sides, side, &outcomes));
     let mut functions: Vec<_> =
         outcomes.into_iter().map(|outcome| function_change(sides, outcome)).collect();
     functions.sort_by(|a, b| order(a).cmp(&order(b)));
     let mut warnings = before.warnings.finish("before");
     warnings.extend(after.warnings.finish("after"));
     warnings.extend(failed);
-    ChangeSet { functions, files: files(sides, &pairing), warnings }
+    (ChangeSet { functions, files: files(sides, &pairing), warnings }, unchanged)
+}
+
+/// Names of which one overload changed and another did not.
+fn unchanged(sides: Sides<'_>, side: usize, outcomes: &[Outcome]) -> Vec<String> {
+    let mut changed: BTreeMap<usize, HashSet<usize>> = BTreeMap::new();
+    for outcome in outcomes {
+        let place = if side == 0 { outcome.before } else { outcome.after };
+        if let Some((class, method)) = place {
+            changed.entry(class).or_default().insert(method);
+        }
+    }
+    let mut names = Vec::new();
+    for (class, changed) in changed {
+        let class = &sides[side][class];
+        let (changed, kept): (Vec<_>, Vec<_>) =
+            class.methods.iter().enumerate().partition(|(at, _)| changed.contains(at));
+        let changed: HashSet<&[u8]> =
+            changed.into_iter().map(|(_, method)| method.name.as_slice()).collect();
+        let both = kept.into_iter().filter(|(_, method)| changed.contains(method.name.as_slice()));
+        names.extend(both.map(|(_, method)| full_name(class, method)));
+    }
+    names.sort_unstable();
+    names.dedup();
+    names
 }
 
 /// What is known from the lists alone, and the classes to read.
@@ -292,7 +317,7 @@ fn function_change(sides: Sides<'_>, outcome: Outcome) -> FunctionChange {
             let class = &sides[side][place.0];
             let method = &class.methods[place.1];
             Definition {
-                name: format!("{}.{}", text(&class.name).replace('/', "."), text(&method.name)),
+                name: full_name(class, method),
                 signature: Some(text(&method.descriptor)),
                 file: source_path(class),
                 lines: method.lines,
@@ -309,6 +334,10 @@ fn function_change(sides: Sides<'_>, outcome: Outcome) -> FunctionChange {
         additions: outcome.additions,
         certainty: outcome.certainty,
     }
+}
+
+fn full_name(class: &Class, method: &Method) -> String {
+    format!("{}.{}", text(&class.name).replace('/', "."), text(&method.name))
 }
 
 /// The package's path and the name that the compiler was given.

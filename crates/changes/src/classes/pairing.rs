@@ -43,6 +43,8 @@ pub struct Pairing<'a> {
 const LEAST_NEAR: f64 = 0.4;
 /// Pairs of leftovers that are held against each other; more are paired in their order.
 const MOST_NEAR: usize = 10_000;
+/// The share of equal methods from which on a class of another name is the same, changed.
+const LEAST_LIKE: f64 = 0.7;
 /// Instructions from which on an equal body says something.
 pub const LEAST_TELLING: usize = 3;
 /// Instructions of a whole class from which on equal methods say that it was renamed.
@@ -161,6 +163,19 @@ impl<'a> Pairing<'a> {
         }
         self.moved_classes(open, &named);
         self.inner_classes(open, &named);
+        let (mut old, mut new) = (named(self.before, &open.before), named(self.after, &open.after));
+        old.retain(|at| telling(&self.before[*at]) >= LEAST_TELLING_CLASS);
+        new.retain(|at| telling(&self.after[*at]) >= LEAST_TELLING_CLASS);
+        let mut pairs = Vec::new();
+        if old.len().saturating_mul(new.len()) <= MOST_NEAR {
+            let near = |old: usize, new: usize| likeness(&self.before[old], &self.after[new]);
+            take_nearest(&mut old, &mut new, &mut pairs, near, LEAST_LIKE);
+        }
+        for (old, new) in pairs {
+            let share = likeness(&self.before[old], &self.after[new]);
+            self.pair_classes(open, old, new, share);
+        }
+        self.inner_classes(open, &named);
     }
 
     /// A class of the same short name elsewhere, with at least half of its methods as they were.
@@ -254,6 +269,15 @@ impl<'a> Pairing<'a> {
                     own_shape(self.class(side, at))
                 });
                 let sure = pairs.len();
+                let switch_map = |classes: &[Class], left: &mut Vec<usize>| {
+                    let found = left.iter().position(|at| classes[*at].is_switch_map);
+                    found.map(|at| left.remove(at))
+                };
+                if let (Some(old), Some(new)) =
+                    (switch_map(self.before, &mut old), switch_map(self.after, &mut new))
+                {
+                    pairs.push((old, new));
+                }
                 take_nearest(
                     &mut old,
                     &mut new,
@@ -266,6 +290,10 @@ impl<'a> Pairing<'a> {
                     },
                     0.3,
                 );
+                // One is left on each side: it is that one, rewritten.
+                if let ([old], [new]) = (old.as_slice(), new.as_slice()) {
+                    pairs.push((*old, *new));
+                }
                 for (number, (old, new)) in pairs.into_iter().enumerate() {
                     self.pair_classes(open, old, new, if number < sure { 1.0 } else { 0.7 });
                 }
@@ -315,9 +343,7 @@ impl<'a> Pairing<'a> {
         self.renamed_methods(&old, &new, before, after, &mut pairs);
         for pair in &pairs {
             let (old, new) = (&before.methods[pair.before], &after.methods[pair.after]);
-            if old.key != new.key {
-                self.same.insert(old.key, new.key);
-            }
+            self.same.insert(old.key, new.key);
         }
         pairs.sort_by_key(|pair| (pair.after, pair.before));
         pairs

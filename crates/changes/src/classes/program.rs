@@ -13,6 +13,8 @@ pub struct Class {
     pub found: usize,
     /// What it extends, and its fields.
     pub shape: Shape,
+    /// Numbers the constants of enumerations for the switches of the class around it; there is one at most.
+    pub is_switch_map: bool,
     pub source_file: Option<String>,
     pub methods: Vec<Method>,
 }
@@ -74,6 +76,8 @@ impl Class {
             key: class_key(file.name),
             found,
             shape,
+            is_switch_map: !file.fields.is_empty()
+                && file.fields.iter().all(|field| field.name.starts_with(b"$SwitchMap$")),
             source_file: file.source_file.map(text),
             methods,
         }))

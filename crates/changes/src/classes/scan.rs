@@ -104,26 +104,46 @@ pub fn find_classes(
             .map_err(|what| ClassesError::NoArchive { path: path.clone(), what })?;
         add_archive(&mut classes, archive, options);
     }
-    if classes.shadowed > 0 {
-        classes.warnings.say(format!(
-            "{side}: {} classes stand in more than one place with other contents; the first counts, as for the JVM",
-            classes.shadowed
-        ));
-    }
-    if classes.left_out > 0 {
-        classes.warnings.say(format!(
-            "{side}: {} classes or archives were left out: what they unpack to is beyond {} GB",
-            classes.left_out,
-            MOST_UNPACKED >> 30
-        ));
-    }
+    classes.say_what_is_missing(side);
     if classes.found.is_empty() {
         return Err(ClassesError::NoClasses { side, paths: paths.to_vec() });
     }
     Ok(classes)
 }
 
+/// Finds the classes in an archive that is in memory.
+pub fn find_in_archive(
+    bytes: Vec<u8>,
+    options: &ClassOptions,
+    side: &'static str,
+) -> Result<Classes, ClassesError> {
+    let mut classes = Classes::default();
+    let path = || PathBuf::from(side);
+    let range = 0..bytes.len();
+    let archive = Archive::open(side.to_owned(), Arc::new(bytes), range)
+        .map_err(|what| ClassesError::NoArchive { path: path(), what })?;
+    add_archive(&mut classes, archive, options);
+    classes.say_what_is_missing(side);
+    Ok(classes)
+}
+
 impl Classes {
+    fn say_what_is_missing(&mut self, side: &str) {
+        if self.shadowed > 0 {
+            self.warnings.say(format!(
+            "{side}: {} classes stand in more than one place with other contents; the first counts, as for the JVM",
+            self.shadowed
+        ));
+        }
+        if self.left_out > 0 {
+            self.warnings.say(format!(
+                "{side}: {} classes or archives were left out: what they unpack to is beyond {} GB",
+                self.left_out,
+                MOST_UNPACKED >> 30
+            ));
+        }
+    }
+
     /// The bytes of a class.
     pub fn read(&self, index: usize) -> Result<Vec<u8>, String> {
         match &self.found[index].place {
@@ -230,6 +250,10 @@ fn is_archive(name: &str) -> bool {
     ["jar", "war", "ear", "jmod"].iter().any(|known| extension.eq_ignore_ascii_case(known))
 }
 
+fn is_module(archive: &Archive) -> bool {
+    extension(&archive.name).eq_ignore_ascii_case("jmod")
+}
+
 fn add_archive(classes: &mut Classes, archive: Archive, options: &ClassOptions) {
     // Depth first, so that the order is the one of the lists.
     let mut open = vec![(Arc::new(archive), 0usize)];
@@ -251,7 +275,8 @@ fn add_archive(classes: &mut Classes, archive: Archive, options: &ClassOptions) 
         }
         let mut nested = Vec::new();
         for (index, entry) in archive.entries.iter().enumerate() {
-            if !is_archive(&entry.name) {
+            // What a module carries beside its classes is for other programs.
+            if !is_archive(&entry.name) || is_module(&archive) {
                 continue;
             }
             let said = |reason: &str| format!("{}!/{}: {reason}", archive.name, entry.name);
@@ -284,7 +309,6 @@ fn chosen(
     warnings: &mut Warnings,
 ) -> Vec<(String, usize)> {
     let versioned = is_multi_release(archive, warnings);
-    let is_module = extension(&archive.name).eq_ignore_ascii_case("jmod");
     let mut best: BTreeMap<&str, (u32, usize)> = BTreeMap::new();
     let mut repeated = 0;
     for (index, entry) in archive.entries.iter().enumerate() {
@@ -302,8 +326,11 @@ fn chosen(
             None if path.starts_with("META-INF/") => continue,
             None => (path, 0),
         };
-        let prefixes: &[&str] =
-            if is_module { &["classes/"] } else { &["BOOT-INF/classes/", "WEB-INF/classes/"] };
+        let prefixes: &[&str] = if is_module(archive) {
+            &["classes/"]
+        } else {
+            &["BOOT-INF/classes/", "WEB-INF/classes/"]
+        };
         let name = prefixes.iter().find_map(|prefix| path.strip_prefix(prefix)).unwrap_or(path);
         if name == "module-info" {
             continue;

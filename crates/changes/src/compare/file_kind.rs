@@ -141,7 +141,7 @@ pub fn file_kind(path: &str) -> FileKind {
     let ends = |list: &[&str]| list.iter().any(|end| name.ends_with(end));
     let known = |list: &[&str]| list.binary_search(&name).is_ok();
     let requirements = name.starts_with("requirements") || name.starts_with("constraints");
-    if known(DEPENDENCY) || (requirements && (name.ends_with(".txt") || name.ends_with(".in"))) {
+    if known(DEPENDENCY) || (requirements && ends(&[".txt", ".in"])) {
         return FileKind::Dependency;
     }
     let tool =

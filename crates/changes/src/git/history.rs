@@ -41,7 +41,7 @@ pub struct History<'a> {
     head: String,
     reader: RefCell<Option<Blobs>>,
     /// Maps that were made already, by both contents.
-    maps: RefCell<HashMap<(String, String), Option<Rc<LineMap>>>>,
+    maps: RefCell<Maps>,
 }
 
 #[derive(Debug)]
@@ -51,6 +51,9 @@ struct Step {
     /// Each parent with what changed since; a first commit has one without a name.
     parents: Vec<(String, Vec<RawChange>)>,
 }
+
+/// Line maps by the ids of both contents; none for what cannot be read.
+type Maps = HashMap<(String, String), Option<Rc<LineMap>>>;
 
 /// Lines of a file that are followed.
 type Stretch = (Vec<u8>, (u32, u32));

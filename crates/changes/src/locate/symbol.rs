@@ -207,14 +207,14 @@ impl Reader {
                     if !self.part.is_empty() {
                         // A JavaScript callback keeps what says so.
                         if ["callback", "argument"].contains(&inside.as_str()) {
-                            self.part.push_str(&format!("({inside})"));
+                            self.part.extend(["(", &inside, ")"]);
                         } else {
                             parameters = true;
                         }
                     } else if let Some(receiver) = inside.strip_prefix('*') {
                         self.part.push_str(receiver);
                     } else {
-                        self.part.push_str(&format!("({inside})"));
+                        self.part.extend(["(", &inside, ")"]);
                     }
                     at = end + 1;
                     continue;

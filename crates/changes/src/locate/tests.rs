@@ -203,8 +203,7 @@ fn frames_of_every_kind_find_their_source() {
         core::ptr::drop_in_place<alloc::string::String> 
             nowhere
         void ns::List<int>::add<char>(int) 
-            0.47 ns::List::add(char) native/list.cpp:2-2 by its full name
-            0.47 ns::List::add(int) native/list.cpp:2-2 by its full name
+            0.95 ns::List::add(int) native/list.cpp:2-2 by its full name
         ns::List<int>::add(char) 
             0.95 ns::List::add(char) native/list.cpp:2-2 by its full name
         ns::List<int>::add(char)::{lambda(int)#1}::operator()(int) const 

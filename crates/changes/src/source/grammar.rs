@@ -364,7 +364,7 @@ const GO: Row = Row {
 /// A grammar with its row turned into lookups.
 pub(super) struct Grammar {
     pub language: Language,
-    pub grammar: tree_sitter::Language,
+    pub parser: tree_sitter::Language,
     roles: Vec<Role>,
     declares: HashSet<(u16, u16)>,
     members: HashSet<(u16, u16)>,
@@ -464,7 +464,7 @@ impl Grammar {
             members: pairs(row.members),
             list,
             roles,
-            grammar,
+            parser: grammar,
         }
     }
 }

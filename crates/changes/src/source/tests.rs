@@ -383,11 +383,9 @@ fn check_same(path: &str, before: &str, after: &str, exact: bool, loose: bool) {
     let (before, after) = (hashes(path, before), hashes(path, after));
     assert!(!before.is_empty());
     assert_eq!(before.len(), after.len());
-    let all = |same: fn(&((BodyHash, BodyHash), (BodyHash, BodyHash))) -> bool| {
-        before.iter().copied().zip(after.iter().copied()).all(|pair| same(&pair))
-    };
-    assert_eq!(all(|(before, after)| before.0 == after.0), exact, "exact");
-    assert_eq!(all(|(before, after)| before.1 == after.1), loose, "loose");
+    let firsts = before.iter().zip(&after).all(|(before, after)| before.0 == after.0);
+    let seconds = before.iter().zip(&after).all(|(before, after)| before.1 == after.1);
+    assert_eq!((firsts, seconds), (exact, loose), "exact, loose");
 }
 
 #[test]
@@ -563,4 +561,90 @@ fn what_matters_changes_both_hashes() {
         false,
         false,
     );
+}
+
+/// Numbers as `javac` 17 gives them.
+#[test]
+fn lambdas_are_numbered_as_the_compiler_does() {
+    let text = "package p;
+class T {
+    static Supplier<Integer> s = () -> 1;
+    Supplier<Integer> i = () -> 2;
+    T() { Runnable r = () -> {}; }
+    void m(int a) {
+        Runnable x = () -> { Runnable y = () -> { Runnable z = () -> print(a); }; Runnable w = () -> {}; };
+        Object o = new Object() { public String toString() { Runnable q = () -> {}; return \"\" + new Object() { void v() {} }; } };
+        Runnable last = () -> { new Object() { void u() {} }; };
+    }
+    void n() { class L { void l() {} } new L(); Function<Integer, Integer> f = b -> b + 1; }
+    void k() { class L { void l() {} } }
+    static { Runnable r = () -> {}; }
+}
+";
+    check_functions(
+        "p/T.java",
+        text,
+        &expect![[r#"
+        p.T.<clinit> 3-3 initialiser
+        p.T.lambda$static$0 3-3 closure
+        p.T.<init> 4-4 initialiser
+        p.T.lambda$new$1 4-4 closure
+        p.T.<init>() 5-5
+        p.T.lambda$new$2 5-5 closure
+        p.T.m(int) 6-10 Object.<init>() Allocation
+        p.T.lambda$m$6 7-7 closure
+        p.T.lambda$m$4 7-7 closure
+        p.T.lambda$m$3 7-7 closure print() Wait
+        p.T.lambda$m$5 7-7 closure
+        p.T$1.toString() 8-8 Object.<init>() Allocation
+        p.T$1.lambda$toString$0 8-8 closure
+        p.T$1$1.v() 8-8
+        p.T.lambda$m$7 9-9 closure Object.<init>() Allocation
+        p.T$2.u() 9-9
+        p.T.n() 11-11 L.<init>() Allocation
+        p.T$1L.l() 11-11
+        p.T.lambda$n$8 11-11 closure
+        p.T.k() 12-12
+        p.T$2L.l() 12-12
+        p.T.<clinit> 13-13 initialiser
+        p.T.lambda$static$9 13-13 closure
+    "#]],
+    );
+}
+
+#[test]
+fn depth_and_size_do_no_harm() {
+    let deep = 20_000;
+    let nested = |open: &str, close: &str| format!("{}{}", open.repeat(deep), close.repeat(deep));
+    let texts = [
+        ("a.js", nested("(", ")")),
+        ("a.js", nested("function f() {", "}")),
+        ("a.js", "a => ".repeat(deep)),
+        ("A.java", format!("class A {{ void f() {{ {} }} }}", nested("{", "}"))),
+        ("A.java", nested("class A {", "}")),
+        ("a.rs", format!("fn f() {{ {} }}", nested("[", "]"))),
+        ("a.c", format!("int f() {{ return {}1{}; }}", "(".repeat(deep), ")".repeat(deep))),
+        ("a.cpp", nested("namespace a {", "}")),
+        ("a.py", format!("x = {}", nested("[", "]"))),
+        ("a.go", format!("package a\nfunc f() {{ {} }}", nested("{", "}"))),
+        ("a.ts", "<".repeat(deep)),
+        ("a.c", "#if\n".repeat(deep)),
+    ];
+    for (path, text) in texts {
+        let file = parse(path, &text);
+        let longest = file.functions.iter().map(|it| it.name.len()).max().unwrap_or(0);
+        assert!(longest < 10_000, "{path}");
+    }
+    let large = "x".repeat(super::MAX_FILE_BYTES + 1);
+    assert!(parse("a.c", &large).incomplete.is_some());
+}
+
+#[test]
+fn a_text_that_is_no_text() {
+    for path in ["a.java", "a.js", "a.tsx", "a.rs", "a.c", "a.cpp", "a.py", "a.go"] {
+        let bytes: Vec<u8> = (0..=255).cycle().take(5_000).collect();
+        let _ = source_file(path, &bytes);
+        let _ = source_file(path, b"\xff\xfe f() { \xc3 }");
+        assert!(source_file(path, b"").expect("a known language").functions.is_empty());
+    }
 }

@@ -102,13 +102,13 @@ pub(super) fn parse(grammar: &'static Grammar, module: &str, text: &[u8]) -> Sou
 }
 
 fn line_count(text: &[u8]) -> u32 {
-    let ends = text.iter().filter(|byte| **byte == b'\n').count();
+    let ends = text.split(|byte| *byte == b'\n').count() - 1;
     (ends + usize::from(!text.is_empty() && !text.ends_with(b"\n"))) as u32
 }
 
 fn tree(grammar: &Grammar, text: &[u8]) -> Option<Tree> {
     let mut parser = Parser::new();
-    parser.set_language(&grammar.grammar).ok()?;
+    parser.set_language(&grammar.parser).ok()?;
     // Counted work, not time: the same text gives the same answer on every machine.
     let mut left = WORK_AT_LEAST + (text.len() as f64 * WORK_PER_BYTE) as usize;
     let mut progress = |_: &tree_sitter::ParseState| {
@@ -476,7 +476,7 @@ impl<'t> Walk<'t> {
             parent.child_by_field_name("object").or(parent.child_by_field_name("argument"));
         let behind_this = object.is_some_and(|object| self.text(object) == b"this");
         let member = ["field", "name"].iter().any(|name| {
-            let id = self.grammar.grammar.field_id_for_name(name);
+            let id = self.grammar.parser.field_id_for_name(name);
             id.is_some_and(|id| id.get() == field)
         });
         (behind_this && member && text != b"this").then_some(Class::OwnMember)
@@ -533,10 +533,10 @@ impl<'t> Walk<'t> {
         }
         match node.kind() {
             "with_item" if contains_lock(self.text(node)) => self.cost(Addition::Lock),
-            "unary_expression" if self.grammar.language == Language::Go => {
-                if self.text(node).starts_with(b"<-") {
-                    self.cost(Addition::Wait);
-                }
+            "unary_expression"
+                if self.grammar.language == Language::Go && self.text(node).starts_with(b"<-") =>
+            {
+                self.cost(Addition::Wait);
             }
             _ => {}
         }

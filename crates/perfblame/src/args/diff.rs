@@ -16,6 +16,8 @@ Examples:
   perfblame diff old/ new/ --metric allocated    memory instead of time
   perfblame diff old/ new/ --work 12000,9000     the program got less done after
   perfblame diff old/ new/ --root handle         only what `handle` does
+  perfblame diff old/ new/ --method stages --repo . --base v1.2 --head v1.3
+                                                 by the code change behind each difference
   perf script | perfblame diff base.txt -        one side from a pipe
   perfblame diff old/ new/ --format markdown     for a pull request
   perfblame diff old/ new/ --format json | jq '.suspects[0].function'
@@ -81,6 +83,9 @@ pub struct DiffArgs {
     /// `:` between, as in `100:110:90,80:85`
     #[arg(long, value_name = "BEFORE,AFTER", value_parser = work, help_heading = "How")]
     pub work: Option<Work>,
+    /// What changed in the code.
+    #[command(flatten)]
+    pub code: CodeArgs,
 
     /// Text for people, Markdown for a pull request, JSON or SARIF for programs, HTML for a browser, DOT for Graphviz
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT", help_heading = "Output")]
@@ -100,6 +105,38 @@ pub struct DiffArgs {
         help_heading = "Output"
     )]
     pub limit: usize,
+}
+
+/// What changed in the code, for `--method stages`.
+#[derive(ClapArgs)]
+#[command(next_help_heading = "What changed in the code, for --method stages")]
+pub struct CodeArgs {
+    /// As JSON, see docs/stages.md
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, group = "code")]
+    pub changes: Option<PathBuf>,
+    /// Between the classes of two Java programs: folders, jars or class paths
+    #[arg(long, value_names = ["BEFORE", "AFTER"], num_args = 2, value_hint = ValueHint::AnyPath, group = "code")]
+    pub classes: Vec<PathBuf>,
+    /// Between the sources in two folders
+    #[arg(long, value_names = ["BEFORE", "AFTER"], num_args = 2, value_hint = ValueHint::DirPath, group = "code")]
+    pub source: Vec<PathBuf>,
+    /// Between two revisions of a git repository
+    #[arg(long, value_name = "FOLDER", value_hint = ValueHint::DirPath, group = "code")]
+    pub repo: Option<PathBuf>,
+    /// The revision before; where the main branch was left unless given
+    #[arg(long, value_name = "REVISION", requires = "repo")]
+    pub base: Option<String>,
+    /// The revision after; the files as they are unless given
+    #[arg(long, value_name = "REVISION", requires = "repo")]
+    pub head: Option<String>,
+}
+
+impl CodeArgs {
+    /// True when something was said about the code.
+    pub fn is_given(&self) -> bool {
+        let Self { changes, classes, source, repo, base: _, head: _ } = self;
+        changes.is_some() || !classes.is_empty() || !source.is_empty() || repo.is_some()
+    }
 }
 
 #[derive(Clone, Copy, Default, PartialEq, Eq, ValueEnum)]

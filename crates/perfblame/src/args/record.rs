@@ -8,7 +8,7 @@ use clap::{Args as ClapArgs, ValueEnum, ValueHint};
 
 const EXAMPLES: &str = "\
 Examples:
-  perfblame record auto -- ./server --once            by whatever profiler fits
+  perfblame record auto -- ./server --once               by whatever fits
   perfblame record auto --runs 5 --output before -- make bench
   perfblame record java --runs 5 -- java -jar app.jar input.xml
   perfblame record python --frequency 500 -- python3 job.py
@@ -16,10 +16,11 @@ Examples:
   perfblame record native --exact -- ./parser big.json   every call, with uftrace
   perfblame record node --warmup 1 --runs 5 --keep-output -- node build.js
 then
-  perfblame diff before after                         what made it slower
+  perfblame diff before after                            what made it slower
 
-Exit status: that of the program when it failed (128 and the signal's number when a signal ended it), 2 when there is no
-profile, 130 when interrupted, 0 otherwise.";
+Exit status: the program's own when it failed (128 and the signal's number
+when a signal ended it), 2 when there is no profile, 130 when interrupted,
+0 otherwise.";
 
 /// Make profiles: run a program under the profiler that fits, once or many times.
 ///

@@ -6,7 +6,7 @@ use perfblame_analysis::{FunctionView, StagePart, StagedSubtree, Stages, WeightC
 
 use super::{MOST_WIDTH, Page};
 use crate::call_path::folded_path;
-use crate::layout::{columns, padded, right, wrapped};
+use crate::layout::{clean, columns, padded, right, wrapped};
 use crate::numbers::{counted, grouped};
 use crate::show_text::title;
 use crate::stage_words::{
@@ -22,7 +22,8 @@ pub fn write(page: &Page<'_>, out: &mut dyn Write) -> io::Result<bool> {
     totals(page, stages, out)?;
     let mut folded = false;
     for ((name, _, about), part) in PARTS.iter().zip(parts(stages)) {
-        folded |= subtrees(page, &format!("{name}: {about}"), part, out)?;
+        let name = if narrow(page) { (*name).to_owned() } else { format!("{name}: {about}") };
+        folded |= subtrees(page, &name, part, out)?;
     }
     folded |= weights(page, stages, out)?;
     writeln!(out)?;
@@ -52,8 +53,10 @@ fn totals(page: &Page<'_>, stages: &Stages, out: &mut dyn Write) -> io::Result<(
     let width = |column: usize| {
         std::iter::once(&head).chain(&rows).map(|row| columns(&row[column])).max().unwrap_or(0)
     };
+    // The change is what a narrow terminal has room for.
+    let kept = if narrow(page) { 2 } else { 6 };
     let line = |row: &[String; 6]| {
-        let cells = row.iter().enumerate().map(|(column, cell)| match column {
+        let cells = row.iter().take(kept).enumerate().map(|(column, cell)| match column {
             0 => padded(cell, width(0)),
             _ => right(cell, width(column)),
         });
@@ -66,9 +69,20 @@ fn totals(page: &Page<'_>, stages: &Stages, out: &mut dyn Write) -> io::Result<(
     Ok(())
 }
 
-/// So many rows of each list: there are several.
-fn shown(page: &Page<'_>, rows: usize) -> usize {
-    rows.min(if page.limit == usize::MAX { page.limit } else { page.limit.div_ceil(2) })
+fn narrow(page: &Page<'_>) -> bool {
+    page.look.width < 70
+}
+
+/// So many rows of each list, as there are several; what is below this part of the whole only when all are wanted.
+const WORTH: f64 = 0.005;
+
+fn shown(page: &Page<'_>, costs: impl Iterator<Item = f64>) -> usize {
+    if page.limit == usize::MAX {
+        return costs.count();
+    }
+    let whole = page.diff.before.total.median.max(page.diff.after.total.median);
+    let most = costs.take(page.limit.div_ceil(2));
+    most.take_while(|cost| cost.abs() >= whole * WORTH).count()
 }
 
 fn subtrees(
@@ -81,7 +95,7 @@ fn subtrees(
         return Ok(false);
     }
     title(name, page.look, out)?;
-    let list = &part.subtrees[..shown(page, part.subtrees.len())];
+    let list = &part.subtrees[..shown(page, part.subtrees.iter().map(|row| row.cost))];
     let cost = |row: &StagedSubtree| page.words.change(signed_cost(row));
     let nodes = |row: &StagedSubtree| grouped(row.nodes as u64);
     let start = |row: &StagedSubtree| vec![row.rank.to_string(), cost(row), nodes(row)];
@@ -90,23 +104,31 @@ fn subtrees(
         lines.extend(by_candidates(&row.candidates, page.words));
         (start(row), &*row.path, lines)
     });
-    let folded = rows_of(page, &["#", "change", "nodes"], rows.collect(), out)?;
+    let folded = match list {
+        [] => false,
+        _ => rows_of(page, &["#", "change", "nodes"], rows.collect(), out)?,
+    };
     let hidden = part.total.subtrees - list.len();
     if hidden > 0 {
         let listed: f64 = list.iter().map(signed_cost).sum();
-        let more = counted(hidden as u64, "more subtree", "more subtrees");
+        let more = match list {
+            [] => counted(hidden as u64, "small subtree", "small subtrees"),
+            _ => counted(hidden as u64, "more subtree", "more subtrees"),
+        };
         let rest = page.words.change(part.total.delta() - listed);
-        page.note(&format!("{more}, {rest} together: --limit 0 shows all that are listed"), out)?;
+        page.note(&format!("{more}, {rest} together: --limit 0 shows all"), out)?;
     }
     Ok(folded)
 }
 
 fn weights(page: &Page<'_>, stages: &Stages, out: &mut dyn Write) -> io::Result<bool> {
-    if stages.weights.is_empty() {
+    let list =
+        &stages.weights[..shown(page, stages.weights.iter().map(|row| row.after - row.before))];
+    if list.is_empty() {
         return Ok(false);
     }
-    title("Common tree: the same calls at another cost", page.look, out)?;
-    let list = &stages.weights[..shown(page, stages.weights.len())];
+    let name = "Common tree: the same calls at another cost";
+    title(if narrow(page) { "Common tree" } else { name }, page.look, out)?;
     let start = |row: &WeightChange| {
         let change = page.words.change(row.after - row.before);
         vec![row.rank.to_string(), change, page.words.cost(row.before), page.words.cost(row.after)]
@@ -122,7 +144,7 @@ fn weights(page: &Page<'_>, stages: &Stages, out: &mut dyn Write) -> io::Result<
     let hidden = stages.weights.len() - list.len();
     if hidden > 0 {
         let more = counted(hidden as u64, "more context", "more contexts");
-        page.note(&format!("{more}: --limit 0 shows all that are listed"), out)?;
+        page.note(&format!("{more}: --limit 0 shows all"), out)?;
     }
     Ok(folded)
 }
@@ -140,8 +162,9 @@ fn rows_of(
         let cells = rows.iter().map(|(cells, _, _)| columns(&cells[column]));
         cells.max().unwrap_or(0).max(columns(head[column]))
     };
+    let kept = if narrow(page) { 2 } else { head.len() };
     let line = |cells: &mut dyn Iterator<Item = &str>| {
-        let cells = cells.enumerate().map(|(column, cell)| right(cell, width(column)));
+        let cells = cells.take(kept).enumerate().map(|(column, cell)| right(cell, width(column)));
         cells.collect::<Vec<_>>().join("  ") + "  "
     };
     let start = line(&mut head.iter().copied());
@@ -157,7 +180,7 @@ fn rows_of(
             let start = if row == 0 { start.clone() } else { " ".repeat(indent) };
             writeln!(out, "{start}{line}")?;
         }
-        for line in notes.iter().flat_map(|note| wrapped(note, room)) {
+        for line in notes.iter().flat_map(|note| wrapped(&clean(note), room)) {
             writeln!(out, "{:indent$}{}", "", page.look.dim(&line))?;
         }
     }

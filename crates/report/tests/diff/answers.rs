@@ -1,10 +1,11 @@
 //! Answers made by hand: every verdict, every kind, every method, and names that mean harm.
 
 use perfblame_analysis::{
-    CodeChange, CriticalGraph, CriticalNode, Diff, DiffTree, Estimate, FunctionView, Kind, Method,
-    PathFunction, RankedPath, RuntimeCost, SideTotals, Suspect, Verdict,
+    Candidate, CodeChange, CriticalGraph, CriticalNode, Diff, DiffTree, Estimate, FunctionView,
+    Kind, Method, PartTotal, PathFunction, RankedPath, RuntimeCost, SideTotals, StagePart,
+    StageReason, StagedSubtree, Stages, Suspect, Threshold, Verdict, WeightChange, WhichSide,
 };
-use perfblame_cct::{Layer, Metric, Unit, Warning};
+use perfblame_cct::{CallSite, Layer, Metric, Unit, Warning};
 
 const MS: f64 = 1e6;
 
@@ -307,6 +308,93 @@ pub fn many() -> Diff {
     diff
 }
 
+/// Both trees taken apart, with a name that means harm.
+pub fn stages() -> Diff {
+    let mut diff = compared(Verdict::Regressed, &[400.0], &[560.0]);
+    diff.method = Method::Stages;
+    diff.p_value = None;
+    let path = |names: &[&str]| names.iter().map(|name| function(name)).collect::<Vec<_>>();
+    let change = |kind: &str, name: &str, lines| CodeChange {
+        kind: kind.to_owned(),
+        function: name.to_owned(),
+        file: "src/layer.js".to_owned(),
+        lines: Some(lines),
+        commit: Some("abc123".to_owned()),
+        hunks: vec!["@@ -110,0 +120,22 @@".to_owned()],
+        ..CodeChange::default()
+    };
+    let layer = || Candidate {
+        function: function("layer@layer.js:77"),
+        changes: vec![change("modified", "layer", (77, 99))],
+    };
+    let subtree = |rank, side, names: &[&str], cost: f64, reason| StagedSubtree {
+        rank,
+        side,
+        path: path(names),
+        call_site: std::num::NonZeroU32::new(80).map(|line| CallSite::Line(line, None)),
+        nodes: 3,
+        cost: cost * MS,
+        reason,
+        candidates: Vec::new(),
+        changes: Vec::new(),
+    };
+    let part = |subtrees: Vec<StagedSubtree>, before: f64, after: f64| StagePart {
+        total: PartTotal {
+            subtrees: subtrees.len(),
+            nodes: 3 * subtrees.len(),
+            before: before * MS,
+            after: after * MS,
+        },
+        subtrees,
+    };
+    let utf = ["main@app.js:1", "layer@layer.js:77", "utf@layer.js:120"];
+    let old = ["main@app.js:1", "layer@layer.js:77", "old<b>|`x`@layer.js:30"];
+    let parse = ["main@app.js:1", "layer@layer.js:77", "parse@layer.js:140"];
+    let (before, after) = (WhichSide::Before, WhichSide::After);
+    let added = StagedSubtree {
+        candidates: vec![layer()],
+        changes: vec![change("added", "utf", (120, 141))],
+        ..subtree(1, after, &utf, 140.0, StageReason::AddedMethod)
+    };
+    let modified = StagedSubtree {
+        candidates: vec![layer()],
+        ..subtree(1, after, &parse, 20.0, StageReason::DirectModification)
+    };
+    let side_effects = vec![
+        subtree(1, after, &["main@app.js:1", "tick@loop.js:5"], 5.0, StageReason::SideEffect),
+        subtree(2, before, &["main@app.js:1", "gc@vm"], 5.0, StageReason::NonDeterminism),
+    ];
+    let mut modified = part(vec![modified], 0.0, 20.0);
+    modified.total.subtrees = 4;
+    diff.stages = Some(Stages {
+        added: part(vec![added], 0.0, 140.0),
+        deleted: part(vec![subtree(1, before, &old, 30.0, StageReason::DeletedMethod)], 30.0, 0.0),
+        modified,
+        side_effects: part(side_effects, 5.0, 5.0),
+        common: PartTotal { subtrees: 90, nodes: 90, before: 365.0 * MS, after: 395.0 * MS },
+        share_before: 0.9,
+        share_after: 0.75,
+        overlaps: vec![("calls", 0.99), ("mean", 0.95), ("total", 0.9)],
+        score: 57.1,
+        threshold: Threshold { overlap: 0.95, runs: None },
+        weights: vec![WeightChange {
+            rank: 1,
+            path: path(&utf[..2]),
+            before: 30.0 * MS,
+            after: 60.0 * MS,
+            share_before: 0.08,
+            share_after: 0.15,
+            calls: Some((1000.0, 2000.0)),
+            overlap: 0.97,
+            candidates: vec![layer()],
+        }],
+        adjusted: Some(0.97),
+        changed: Some(12),
+        sampled: 3,
+    });
+    diff
+}
+
 /// All of them, for what must hold for every answer.
 pub fn all() -> Vec<(&'static str, Diff)> {
     vec![
@@ -317,6 +405,7 @@ pub fn all() -> Vec<(&'static str, Diff)> {
         ("one_run", one_run()),
         ("critical_graph", critical_graph()),
         ("paths", paths()),
+        ("stages", stages()),
         ("evil", evil()),
         ("many", many()),
     ]

@@ -121,3 +121,31 @@ fn names_cannot_end_their_string() {
         assert!(quotes.is_multiple_of(2), "{line}");
     }
 }
+
+#[test]
+fn stages() {
+    check(
+        &answers::stages(),
+        &expect![[r#"
+        digraph perfblame {
+          graph [label="400 ms → 560 ms (+40 %): 88 % of it is utf, which is new, called from layer (src/layer.js:77-99,\nabc123)", labelloc=t];
+          node [shape=box];
+          n0 [label="(root)\n400 ms → 560 ms", tooltip="(root)"];
+          n1 [label="main\napp.js:1", tooltip="main\napp.js:1"];
+          n2 [label="layer\nlayer.js:77\n+30.0 ms\n30.0 ms → 60.0 ms,…0 % → 15 % of the common tree", tooltip="layer\nlayer.js:77", style=filled, fillcolor=lightgrey];
+          n3 [label="utf\nlayer.js:120\n+140 ms\nnew method, src/la…called in line 80, 3 contexts", tooltip="utf\nlayer.js:120", style=filled, fillcolor=lightgrey];
+          n4 [label="old<b>|`x`\nlayer.js:30\n−30.0 ms\ndeleted method; called in line 80, 3 contexts", tooltip="old<b>|`x`\nlayer.js:30", style=filled, fillcolor=lightgrey];
+          n5 [label="parse\nlayer.js:140\n+20.0 ms\ncalled only after, in line 80, 3 contexts", tooltip="parse\nlayer.js:140", style=filled, fillcolor=lightgrey];
+          n6 [label="tick\nloop.js:5\n+5.00 ms\nonly after, in all…called in line 80, 3 contexts", tooltip="tick\nloop.js:5", style=filled, fillcolor=lightgrey];
+          n7 [label="gc\nvm\n−5.00 ms\nonly before, in so…called in line 80, 3 contexts", tooltip="gc\nvm", style=filled, fillcolor=lightgrey];
+          n0 -> n1;
+          n1 -> n2;
+          n2 -> n3;
+          n2 -> n4;
+          n2 -> n5;
+          n1 -> n6;
+          n1 -> n7;
+        }
+    "#]],
+    );
+}

@@ -455,3 +455,20 @@ fn the_delta_is_the_difference_of_what_is_printed() {
     let first = &json(&answer)["suspects"][0];
     assert_eq!([&first["before"], &first["after"], &first["delta"]], [11, 21, 10]);
 }
+
+#[test]
+fn stages_are_as_the_contract_says() {
+    let found = json(&answers::stages());
+    for list in ["added", "deleted", "modified", "side_effects"] {
+        for row in found["stages"][list].as_array().unwrap() {
+            for field in ["path", "nodes", "cost", "reason", "candidates"] {
+                assert!(row.get(field).is_some(), "{list}.{field}");
+            }
+        }
+    }
+    assert_eq!(found["overlap"], serde_json::json!({ "calls": 0.99, "mean": 0.95, "total": 0.9 }));
+    assert_eq!(found["common_tree"]["nodes"], 90);
+    assert_eq!(found["score"], 57.1);
+    assert_eq!(found["weights"][0]["delta"], 30_000_000);
+    assert!(json(&answers::paths()).get("stages").is_none());
+}

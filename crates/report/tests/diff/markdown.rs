@@ -185,3 +185,68 @@ fn a_comment_has_a_limit_and_says_what_it_left_out() {
         assert_eq!(text.matches("<details>").count(), text.matches("</details>").count());
     }
 }
+
+#[test]
+fn stages() {
+    check(
+        &answers::stages(),
+        &expect![[r#"
+        🔴 **Slower**: 400 ms → 560 ms (+40 %): 88 % of it is <code>utf</code>, which is new, called from <code>layer</code> (<code>src/layer.js:77-99, abc123</code>)
+
+        | part | change | before → after | subtrees | contexts |
+        |---|--:|---|--:|--:|
+        | Added | +140 ms | 0 s → 140 ms | 1 | 3 |
+        | Deleted | −30.0 ms | 30.0 ms → 0 s | 1 | 3 |
+        | Modified | +20.0 ms | 0 s → 20.0 ms | 4 | 3 |
+        | Side effects | 0 s | 5.00 ms → 5.00 ms | 2 | 6 |
+        | Common tree | +30.0 ms | 365 ms → 395 ms |  | 90 |
+
+        <details><summary>Added: calls of methods that are new</summary>
+
+        | change | contexts | path | why | look at |
+        |--:|--:|---|---|---|
+        | +140 ms | 3 | <code>main › layer › utf</code> | new method, src/layer.js:120-141, abc123; called in line 80 | <code>layer</code> layer.js:77 (<code>src/layer.js:77-99, abc123</code>) |
+
+        </details>
+
+        <details><summary>Deleted: calls of methods that are gone</summary>
+
+        | change | contexts | path | why | look at |
+        |--:|--:|---|---|---|
+        | −30.0 ms | 3 | <code>main › layer › old&#60;b&#62;&#124;&#96;x&#96;</code> | deleted method; called in line 80 |  |
+
+        </details>
+
+        <details><summary>Modified: calls below a modified method, on one side only</summary>
+
+        | change | contexts | path | why | look at |
+        |--:|--:|---|---|---|
+        | +20.0 ms | 3 | <code>main › layer › parse</code> | called only after, in line 80 | <code>layer</code> layer.js:77 (<code>src/layer.js:77-99, abc123</code>) |
+
+        3 more subtrees: `perfblame diff --format json` has more.
+
+        </details>
+
+        <details><summary>Side effects: calls on one side only, below no modified method</summary>
+
+        | change | contexts | path | why | look at |
+        |--:|--:|---|---|---|
+        | +5.00 ms | 3 | <code>main › tick</code> | only after, in all runs: a side effect; called in line 80 |  |
+        | −5.00 ms | 3 | <code>main › gc</code> | only before, in some runs: chance; called in line 80 |  |
+
+        </details>
+
+        <details><summary>Common tree: the same calls at another cost</summary>
+
+        | change | before → after | path | why | look at |
+        |--:|---|---|---|---|
+        | +30.0 ms | 30.0 ms → 60.0 ms | <code>main › layer</code> | modified itself; 8.0 % → 15 % of the common tree; 1,000 → 2,000 calls | <code>layer</code> layer.js:77 (<code>src/layer.js:77-99, abc123</code>) |
+
+        </details>
+
+        The trees match by 57.1 of 100: numbers of calls overlap by 99 %, costs per call overlap by 95 %, costs overlap by 90 %, 90 % of the contexts before and 75 % of those after are in common, all multiplied. 95 % counts as the same, for want of several runs of the same code; with 1 context set aside it is 97 %.
+
+        <sub>metric <code>wall</code> · 1 run before, 1 after · +160 ms (+30.0 ms to +290 ms) · threshold 40.0 ms</sub>
+    "#]],
+    );
+}

@@ -375,3 +375,65 @@ fn the_example_in_the_documents_is_what_is_printed() {
     let printed = drawn(&answers::regressed(), look, 10);
     assert!(printed.starts_with(example), "{printed}");
 }
+
+#[test]
+fn stages() {
+    check(
+        &answers::stages(),
+        100,
+        &expect![[r#"
+        400 ms → 560 ms (+40 %): 88 % of it is utf, which is new, called from layer (src/layer.js:77-99,
+        abc123)
+
+          before    1 run, 400 ms  ⡀                     old/run-1.json
+          after     1 run, 560 ms                     ⢀  new/run-1.json
+          change    +160 ms (+30.0 ms to +290 ms)
+          metric    wall; less than 40.0 ms does not count
+
+        Where the change is
+        part            change   before    after  subtrees  nodes
+        Added          +140 ms      0 s   140 ms         1      3
+        Deleted       −30.0 ms  30.0 ms      0 s         1      3
+        Modified      +20.0 ms      0 s  20.0 ms         4      3
+        Side effects       0 s  5.00 ms  5.00 ms         2      6
+        Common tree   +30.0 ms   365 ms   395 ms               90
+
+        Added: calls of methods that are new
+        #   change  nodes  path
+        1  +140 ms      3  main › layer › utf
+                           new method, src/layer.js:120-141, abc123; called in line 80
+                           look at layer (modified, src/layer.js:77-99, abc123)
+
+        Deleted: calls of methods that are gone
+        #    change  nodes  path
+        1  −30.0 ms      3  main › layer › old<b>|`x`
+                            deleted method; called in line 80
+
+        Modified: calls below a modified method, on one side only
+        #    change  nodes  path
+        1  +20.0 ms      3  main › layer › parse
+                            called only after, in line 80
+                            look at layer (modified, src/layer.js:77-99, abc123)
+        3 more subtrees, 0 s together: --limit 0 shows all
+
+        Side effects: calls on one side only, below no modified method
+        #    change  nodes  path
+        1  +5.00 ms      3  main › tick
+                            only after, in all runs: a side effect; called in line 80
+        2  −5.00 ms      3  main › gc
+                            only before, in some runs: chance; called in line 80
+
+        Common tree: the same calls at another cost
+        #    change   before    after  path
+        1  +30.0 ms  30.0 ms  60.0 ms  main › layer
+                                       modified itself; 8.0 % → 15 % of the common tree
+                                       1,000 → 2,000 calls
+                                       look at layer (modified, src/layer.js:77-99, abc123)
+
+        The trees match by 57.1 of 100: numbers of calls overlap by 99 %, costs per call overlap by 95 %,
+        costs overlap by 90 %, 90 % of the contexts before and 75 % of those after are in common, all
+        multiplied. 95 % counts as the same, for want of several runs of the same code; with 1 context set
+        aside it is 97 %.
+    "#]],
+    );
+}

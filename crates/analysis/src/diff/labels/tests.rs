@@ -18,6 +18,11 @@ fn symbols(text: &str) -> Symbols {
     symbols
 }
 
+fn side(symbols: &Symbols) -> Side<'_> {
+    static EMPTY: std::sync::OnceLock<perfblame_cct::Cct> = std::sync::OnceLock::new();
+    Side { symbols, tree: EMPTY.get_or_init(Default::default), weights: &[] }
+}
+
 fn place(name: &str, file: &str, lines: (u32, u32)) -> Option<CodePlace> {
     Some(CodePlace {
         name: name.to_owned(),
@@ -38,7 +43,7 @@ fn changed(
 #[track_caller]
 fn check(before: &str, after: &str, changes: &[ChangedFunction], expected: &Expect) {
     let sides = [symbols(before), symbols(after)];
-    let found = of_changes(&sides[0], &sides[1], changes);
+    let found = of_changes(&sides.each_ref().map(side), changes);
     let mut out = String::new();
     for (side, sign) in
         sides.iter().zip(["-", "+"]).enumerate().map(|(row, (side, sign))| ((row, side), sign))
@@ -122,7 +127,7 @@ fn each_kind_labels_its_side() {
 #[test]
 fn without_changes_what_is_on_one_side_only_counts() {
     let (before, after) = (symbols("a\nb"), symbols("b\nc"));
-    let found = inferred(&before, &after);
+    let found = inferred(&[side(&before), side(&after)]);
     assert_eq!(found.labels[0], [Label::Deleted, Label::Unchanged]);
     assert_eq!(found.labels[1], [Label::Unchanged, Label::Added]);
 }

@@ -13,13 +13,17 @@ import org.objectweb.asm.tree.FrameNode;
 import org.objectweb.asm.tree.InsnList;
 import org.objectweb.asm.tree.InsnNode;
 import org.objectweb.asm.tree.IntInsnNode;
+import org.objectweb.asm.tree.InvokeDynamicInsnNode;
 import org.objectweb.asm.tree.JumpInsnNode;
 import org.objectweb.asm.tree.LabelNode;
 import org.objectweb.asm.tree.LdcInsnNode;
 import org.objectweb.asm.tree.LineNumberNode;
+import org.objectweb.asm.tree.LookupSwitchInsnNode;
 import org.objectweb.asm.tree.MethodInsnNode;
 import org.objectweb.asm.tree.MethodNode;
+import org.objectweb.asm.tree.TableSwitchInsnNode;
 import org.objectweb.asm.tree.TryCatchBlockNode;
+import org.objectweb.asm.tree.TypeInsnNode;
 import org.objectweb.asm.tree.VarInsnNode;
 
 /**
@@ -48,7 +52,14 @@ final class MethodRewriter {
     /** Classes whose methods call nobody back, as long as they are given plain values only. */
     private static final Set<String> VALUES = new HashSet<>();
 
+    /** Methods of theirs that compilers turn into an instruction or two. */
+    private static final Set<String> AT_ONCE = new HashSet<>();
+
     static {
+        Collections.addAll(AT_ONCE, "java/lang/String.length", "java/lang/String.charAt", "java/lang/String.isEmpty",
+                "java/lang/Integer.intValue", "java/lang/Long.longValue", "java/lang/Double.doubleValue",
+                "java/lang/Boolean.booleanValue", "java/lang/Boolean.valueOf", "java/lang/Character.charValue",
+                "java/lang/Math.min", "java/lang/Math.max", "java/lang/Math.abs");
         Collections.addAll(VALUES, "java/lang/Math", "java/lang/StrictMath", "java/lang/String",
                 "java/lang/StringBuilder", "java/lang/Integer", "java/lang/Long", "java/lang/Short", "java/lang/Byte",
                 "java/lang/Character", "java/lang/Boolean", "java/lang/Float", "java/lang/Double");
@@ -81,14 +92,28 @@ final class MethodRewriter {
 
     /** Counts calls and nothing else. */
     void countOnly(int number) {
-        InsnList entry = new InsnList();
+        InsnList entry = entry(firstLine());
         entry.add(push(number));
         entry.add(new MethodInsnNode(Opcodes.INVOKESTATIC, CALLS, "count", "(I)V", false));
         method.instructions.insert(entry);
         method.maxStack = Math.max(method.maxStack, 1);
     }
 
-    /** True for a method that is over before a clock could be read: no call, no loop, no lock, no object made. */
+    /** What is told before the first line belongs to it, too: a full stack is noticed there. */
+    private static InsnList entry(int line) {
+        InsnList entry = new InsnList();
+        if (line > 0) {
+            LabelNode start = new LabelNode();
+            entry.add(start);
+            entry.add(new LineNumberNode(line, start));
+        }
+        return entry;
+    }
+
+    /**
+     * True for a method that is over before a clock could be read: no call, no loop, no lock, no object made but an
+     * exception that is thrown at once.
+     */
     boolean isTiny() {
         if ((method.access & Opcodes.ACC_SYNCHRONIZED) != 0 || method.name.equals("<clinit>")) {
             return false;
@@ -101,35 +126,66 @@ final class MethodRewriter {
                 continue;
             } else if (each.getOpcode() < 0) {
                 continue;
+            } else if (each.getOpcode() == Opcodes.NEW) {
+                each = endOfThrow(each);
+                if (each == null) {
+                    return false;
+                }
             }
             length++;
-            boolean loops = each instanceof JumpInsnNode && passed.contains(((JumpInsnNode) each).label);
-            if (length > TINY || loops || takesLong(each)) {
+            if (length > TINY || jumpsBack(each, passed) || takesLong(each)) {
                 return false;
             }
         }
         return true;
     }
 
+    /** From {@code new SomeException(…)} of the JDK to its {@code throw}; null when there is more to it. */
+    private static AbstractInsnNode endOfThrow(AbstractInsnNode made) {
+        String type = ((TypeInsnNode) made).desc;
+        AbstractInsnNode each = made;
+        while (each != null && each.getOpcode() != Opcodes.ATHROW) {
+            boolean isCall = each instanceof MethodInsnNode || each instanceof InvokeDynamicInsnNode;
+            boolean isItsConstructor = each.getOpcode() == Opcodes.INVOKESPECIAL
+                    && type.startsWith("java/") && ((MethodInsnNode) each).owner.equals(type);
+            if (each instanceof FrameNode || each instanceof JumpInsnNode || isCall && !isItsConstructor) {
+                return null;
+            }
+            each = each.getNext();
+        }
+        return each == null ? null : each.getPrevious();
+    }
+
+    private static boolean jumpsBack(AbstractInsnNode each, Set<AbstractInsnNode> passed) {
+        if (each instanceof JumpInsnNode) {
+            return passed.contains(((JumpInsnNode) each).label);
+        } else if (each instanceof TableSwitchInsnNode) {
+            TableSwitchInsnNode choice = (TableSwitchInsnNode) each;
+            return passed.contains(choice.dflt) || !Collections.disjoint(choice.labels, passed);
+        } else if (each instanceof LookupSwitchInsnNode) {
+            LookupSwitchInsnNode choice = (LookupSwitchInsnNode) each;
+            return passed.contains(choice.dflt) || !Collections.disjoint(choice.labels, passed);
+        }
+        return false;
+    }
+
     private static boolean takesLong(AbstractInsnNode each) {
         switch (each.getOpcode()) {
             case Opcodes.INVOKESPECIAL:
                 // That of Object does nothing.
-                return !((MethodInsnNode) each).owner.equals("java/lang/Object");
+                return !((MethodInsnNode) each).owner.equals("java/lang/Object")
+                        && each.getNext().getOpcode() != Opcodes.ATHROW;
             case Opcodes.INVOKEVIRTUAL:
             case Opcodes.INVOKESTATIC:
+                return !AT_ONCE.contains(((MethodInsnNode) each).owner + "." + ((MethodInsnNode) each).name);
             case Opcodes.INVOKEINTERFACE:
             case Opcodes.INVOKEDYNAMIC:
-            case Opcodes.NEW:
             case Opcodes.NEWARRAY:
             case Opcodes.ANEWARRAY:
             case Opcodes.MULTIANEWARRAY:
             case Opcodes.MONITORENTER:
-            case Opcodes.TABLESWITCH:
-            case Opcodes.LOOKUPSWITCH:
             case Opcodes.JSR:
             case Opcodes.RET:
-            case Opcodes.ATHROW:
                 return true;
             default:
                 return false;
@@ -146,12 +202,7 @@ final class MethodRewriter {
         tellSitesAndReturns(initialised);
 
         LabelNode begin = new LabelNode();
-        InsnList entry = new InsnList();
-        if (line > 0) {
-            LabelNode start = new LabelNode();
-            entry.add(start);
-            entry.add(new LineNumberNode(line, start));
-        }
+        InsnList entry = entry(line);
         entry.add(push(number));
         entry.add(new MethodInsnNode(Opcodes.INVOKESTATIC, CALLS, "enter", "(I)L" + FRAME + ";", false));
         entry.add(new VarInsnNode(Opcodes.ASTORE, local));

@@ -1,0 +1,6 @@
+//! Small classes made by hand, in small jars made by hand.
+
+mod hostile;
+mod jars;
+mod maker;
+mod methods;
