@@ -300,14 +300,17 @@ fn choose(config: &mut Config, options: &CheckOptions) -> Result<(), Failure> {
 
 /// Why no more runs were made, where that is worth a line.
 fn ended(decided: &Decided, workload: &Workload) -> String {
-    let runs = decided.diff.before.totals.len();
+    let runs = match decided.diff.before.totals.len() {
+        1 => "1 run".to_owned(),
+        runs => format!("{runs} runs"),
+    };
     match decided.ended {
         Ended::Clear => String::new(),
         Ended::MostRuns => {
-            format!("ended after {runs} runs of each side, the most that `runs` allows")
+            format!("ended after {runs} of each side, the most that `runs` allows")
         }
         Ended::Budget => format!(
-            "ended after {runs} runs of each side, when the budget of {} s was spent",
+            "ended after {runs} of each side, when the budget of {} s was spent",
             workload.budget.as_secs()
         ),
     }

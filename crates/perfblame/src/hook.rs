@@ -1,6 +1,7 @@
 //! `perfblame hook`: has git start checks, and is what the hooks start.
 
 use std::fs::File;
+use std::io::Write as _;
 use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
 
@@ -120,7 +121,8 @@ fn in_background(git: &Git, home: &Home) -> anyhow::Result<()> {
             remember(Path::new("."), answer);
         }
         let short = commit.get(..9).unwrap_or(&commit);
-        std::fs::write(home.last().join("unseen"), format!("{short}: {line}"))?;
+        let unseen = home.last().join("unseen");
+        output::write(&unseen, |out| write!(out, "{short}: {line}"))?;
     }
     Ok(())
 }

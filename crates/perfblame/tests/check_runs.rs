@@ -9,7 +9,7 @@ use perfblame_fixtures::{Schema, invalid};
 use repository::{Repository, interrupt};
 use serde_json::Value;
 
-const CONFIG: &str = "build = \"cc -g -O1 -o app app.c\"\nbudget = \"60s\"\nruns = { max = 8 }\n\
+const CONFIG: &str = "build = \"cc -g -O1 -o app app.c\"\nbudget = \"20min\"\nruns = { max = 5 }\n\
                       [[workload]]\nname = \"app\"\nrun = \"./app\"\n";
 
 /// A program in C whose function `parse` costs so much, in rounds.
@@ -24,10 +24,17 @@ fn program(parse: u32, comment: &str) -> String {
          \n\
          __attribute__((noinline)) void unused(void) {{ sink += {}; }}\n\
          \n\
-         int main(int argc, char **argv) {{\n  /* {comment} */\n  for (int i = 0; i < 2000; i++) {{ lex(); parse(); }}\n\
-         \n  if (argc > 5) unused();\n  puts(\"done\");\n  return 0;\n}}\n",
+         int main(void) {{\n  /* {comment} */\n  for (int i = 0; i < 2000; i++) {{ lex(); parse(); }}\n\
+         \n  puts(\"done\");\n  return 0;\n}}\n",
         comment.len()
     )
+}
+
+/// Programs that run at the same time measure each other.
+static ONE_AT_A_TIME: std::sync::Mutex<()> = std::sync::Mutex::new(());
+
+fn alone() -> std::sync::MutexGuard<'static, ()> {
+    ONE_AT_A_TIME.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
 fn json(repository: &Repository, arguments: &[&str]) -> (Value, Option<i32>) {
@@ -39,6 +46,7 @@ fn json(repository: &Repository, arguments: &[&str]) -> (Value, Option<i32>) {
 
 #[test]
 fn a_planted_slowdown_is_found_and_its_function_named() {
+    let _alone = alone();
     let repository = Repository::new();
     let slow = program(90_000, "now");
     repository.commit("Start", &[("app.c", &program(20_000, "")), ("perfblame.toml", CONFIG)]);
@@ -80,6 +88,7 @@ fn a_planted_slowdown_is_found_and_its_function_named() {
 
 #[test]
 fn an_innocent_change_is_not_blamed() {
+    let _alone = alone();
     let repository = Repository::new();
     repository.commit("Start", &[("app.c", &program(20_000, "")), ("perfblame.toml", CONFIG)]);
     repository.commit("Explain", &[("app.c", &program(20_000, "longer"))]);
@@ -96,6 +105,7 @@ fn an_innocent_change_is_not_blamed() {
 
 #[test]
 fn runs_that_fail_or_print_something_else_are_said() {
+    let _alone = alone();
     let repository = Repository::new();
     let printing = |text: &str, status: u32| {
         program(20_000, "")
@@ -122,6 +132,7 @@ fn runs_that_fail_or_print_something_else_are_said() {
 
 #[test]
 fn an_interrupt_ends_the_program_that_runs() {
+    let _alone = alone();
     let repository = Repository::new();
     let config =
         "[[workload]]\nname = \"wait\"\nrun = \"sh -c 'touch ../../running; sleep 654'\"\n";
@@ -142,6 +153,7 @@ fn an_interrupt_ends_the_program_that_runs() {
 
 #[test]
 fn bisect_finds_the_commit() {
+    let _alone = alone();
     let repository = Repository::new();
     let (fast, slow) = (20_000, 100_000);
     repository.commit("Start", &[("app.c", &program(fast, "")), ("perfblame.toml", CONFIG)]);

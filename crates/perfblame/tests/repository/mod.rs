@@ -75,6 +75,6 @@ impl Repository {
 
 /// Interrupts a process group as a terminal does.
 pub fn interrupt(child: &Child) {
-    let line = format!("kill -s INT -{}", child.id());
+    let line = format!("kill -s INT -- -{}", child.id());
     assert!(Command::new("sh").args(["-c", &line]).status().unwrap().success());
 }
