@@ -51,7 +51,6 @@ pub(super) fn classes(before: &Symbols, after: &Symbols) -> ([Vec<u32>; 2], usiz
     let mut folders: HashMap<(&str, &str), usize> = HashMap::new();
     let mut renumbered: HashMap<u32, u32> = HashMap::new();
     // Which pair of folders wins, and who is paired, does not depend on the order of the table.
-    #[expect(clippy::iter_over_hash_type, reason = "counts, and entries of their own")]
     for found in by_file.values() {
         if let [Files::One(old, before), Files::One(new, after)] = found {
             renumbered.insert(*new, *old);
