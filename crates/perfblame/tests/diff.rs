@@ -168,10 +168,21 @@ fn errors_say_what_is_wrong_and_what_to_do() {
         error: `--min-delta 5ms` does not fit the metric
           samples is measured in count
           help: a percentage or a number without a unit always fits
-        $ perfblame diff old new --method stages
-        error: cannot compare by stages yet
-          stages need to know what changed in the code, which this version does not look at
-          help: leave `--method` out for the shortest explanation
+        $ perfblame diff old new --changes changes.json
+        error: changes of the code go with `--method stages`
+          the other methods do not look at the code
+          help: add `--method stages`
+        $ perfblame diff old new --method stages --changes nothing.json
+        error: cannot read nothing.json
+          there is no such file
+        $ perfblame diff old new --method stages --changes empty.folded
+        error: cannot read empty.folded
+          EOF while parsing a value at line 1 column 0
+          help: docs/stages.md shows what changes look like
+        $ perfblame diff old new --method stages --changes wrong.json
+        error: cannot read wrong.json
+          change 1: `touched` is no kind: it is added, deleted, modified or renamed
+          help: docs/stages.md shows what changes look like
         $ perfblame diff old new --work 1:2,3
         error: before has 3 runs, and work is given for 2
           help: give one number for the side, or one for each run with `:` between: `--work 100:110:90,80`

@@ -321,11 +321,10 @@ fn explain(diff: &Diff, words: Words<'_>, line: &mut Line) {
 /// The largest part of the change by stages, and the change of the code behind it.
 fn explain_by_stage(diff: &Diff, words: Words<'_>, line: &mut Line) {
     let (Some((lead, delta)), Some(stages)) = (lead(diff), &diff.stages) else { return };
-    let change = diff.after.total.median - diff.before.total.median;
-    let share = delta / change;
+    let share = delta / stage_words::whole_change(stages);
     line.words(&match share {
-        share if share > 1.0 => format!("{} in ", words.change(delta)),
-        share => format!("{} of it is ", in_percent(share)),
+        share if (0.0..=1.0).contains(&share) => format!("{} of it is ", in_percent(share)),
+        _ => format!("{} in ", words.change(delta)),
     });
     let Some(function) = lead.function() else { return };
     line.name(words.name(function));

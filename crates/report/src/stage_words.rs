@@ -177,11 +177,16 @@ pub enum Lead<'a> {
     Weight(&'a WeightChange),
 }
 
+/// What the parts differ by together: the change from one mean run to the other, which they add up to. Totals are those
+/// of median runs.
+pub fn whole_change(stages: &Stages) -> f64 {
+    stages.common.delta() + parts(stages).iter().map(|part| part.total.delta()).sum::<f64>()
+}
+
 /// The largest contribution to the change, and how much that is.
 pub fn lead(diff: &Diff) -> Option<(Lead<'_>, f64)> {
     let stages = diff.stages.as_ref()?;
-    let change = diff.after.total.median - diff.before.total.median;
-    let sign = if change < 0.0 { -1.0 } else { 1.0 };
+    let sign = if diff.after.total.median < diff.before.total.median { -1.0 } else { 1.0 };
     let subtrees = parts(stages)
         .into_iter()
         .flat_map(|part| &part.subtrees)
