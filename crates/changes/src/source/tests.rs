@@ -581,7 +581,10 @@ class T {
     static { Runnable r = () -> {}; }
 }
 ";
-    check_functions("p/T.java", text, &expect![[r#"
+    check_functions(
+        "p/T.java",
+        text,
+        &expect![[r#"
         p.T.<clinit> 3-3 initialiser
         p.T.lambda$static$0 3-3 closure
         p.T.<init> 4-4 initialiser
@@ -605,7 +608,8 @@ class T {
         p.T$2L.l() 12-12
         p.T.<clinit> 13-13 initialiser
         p.T.lambda$static$9 13-13 closure
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
