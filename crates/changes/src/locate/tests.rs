@@ -134,7 +134,8 @@ fn frames_of_every_kind_find_their_source() {
     for frame in cases {
         let line = frame.line.map_or(String::new(), |line| format!(":{line}"));
         let place = frame.file.or(frame.component).unwrap_or("");
-        let _ = writeln!(out, "{}{} {place}{line}", frame.function, frame.signature.unwrap_or(""));
+        let asked = format!("{}{} {place}{line}", frame.function, frame.signature.unwrap_or(""));
+        let _ = writeln!(out, "{}", asked.trim_end());
         let found = index.locate(&frame);
         if found.is_empty() {
             out.push_str("    nowhere\n");
@@ -152,11 +153,11 @@ fn frames_of_every_kind_find_their_source() {
         }
     }
     expect![[r#"
-        a.b.Outer.run(I)V 
+        a.b.Outer.run(I)V
             0.97 a.b.Outer.run(int) java/src/a/b/Outer.java:5-5 by its full name
-        a.b.Outer.run(Ljava/lang/Object;Ljava/lang/String;)V 
+        a.b.Outer.run(Ljava/lang/Object;Ljava/lang/String;)V
             0.97 a.b.Outer.run(Object,String) java/src/a/b/Outer.java:6-6 by its full name
-        a.b.Outer.run 
+        a.b.Outer.run
             0.48 a.b.Outer.run(Object,String) java/src/a/b/Outer.java:6-6 by its full name
             0.48 a.b.Outer.run(int) java/src/a/b/Outer.java:5-5 by its full name
         run a.b.Outer
@@ -164,62 +165,62 @@ fn frames_of_every_kind_find_their_source() {
             0.48 a.b.Outer.run(int) java/src/a/b/Outer.java:5-5 by its full name
         a.b.Outer.run Outer.java:6
             0.99 a.b.Outer.run(Object,String) java/src/a/b/Outer.java:6-6 file, line and name agree
-        a.b.Outer$1.run 
+        a.b.Outer$1.run
             0.80 a.b.Outer$1.run() java/src/a/b/Outer.java:8-8 by its full name
-        a.b.Outer.lambda$run$1 
+        a.b.Outer.lambda$run$1
             0.80 a.b.Outer.lambda$run$1 java/src/a/b/Outer.java:6-6 by its full name
-        a.b.Outer.lambda$run$7 
+        a.b.Outer.lambda$run$7
             0.30 a.b.Outer.run(Object,String) java/src/a/b/Outer.java:6-6 the function that holds it
             0.30 a.b.Outer.run(int) java/src/a/b/Outer.java:5-5 the function that holds it
-        a.b.Outer.<clinit> 
+        a.b.Outer.<clinit>
             0.97 a.b.Outer.<clinit> java/src/a/b/Outer.java:3-3 by its full name
             0.97 a.b.Outer.<clinit> java/src/a/b/Outer.java:4-4 by its full name
         a.b.Outer.<clinit> Outer.java:4
             0.99 a.b.Outer.<clinit> java/src/a/b/Outer.java:4-4 file, line and name agree
-        a.b.Outer$Inner.<init>(La/b/Outer;Ljava/lang/String;)V 
+        a.b.Outer$Inner.<init>(La/b/Outer;Ljava/lang/String;)V
             0.97 a.b.Outer$Inner.<init>(String) java/src/a/b/Outer.java:10-10 by its full name
-        a.b.Outer$Colour.<init> 
+        a.b.Outer$Colour.<init>
             0.80 a.b.Outer$Colour java/src/a/b/Outer.java:11-11 the class that the compiler made it for
-        a.b.Outer.access$000 
+        a.b.Outer.access$000
             0.50 a.b.Outer java/src/a/b/Outer.java:2-12 the class that the compiler made it for
         a.b.Outer$$Lambda$14/0x0000000800c03000.accept Outer.java:5
             0.85 a.b.Outer.lambda$run$0 java/src/a/b/Outer.java:5-5 by file and line
-        java.util.ArrayList.forEach 
+        java.util.ArrayList.forEach
             nowhere
         d.Outer.run Outer.java:2
             nowhere
-        fast_json::reader::Reader<T>::new 
+        fast_json::reader::Reader<T>::new
             0.95 reader::Reader::new crates/fast-json/src/reader.rs:3-3 by its full name
-        <slow::reader::Reader>::new 
+        <slow::reader::Reader>::new
             0.95 reader::Reader::new crates/slow/src/reader.rs:1-1 by its full name
-        _ZN9fast_json6reader15Reader$LT$T$GT$3new17h0123456789abcdefE 
+        _ZN9fast_json6reader15Reader$LT$T$GT$3new17h0123456789abcdefE
             0.95 reader::Reader::new crates/fast-json/src/reader.rs:3-3 by its full name
-        fast_json::reader::Reader<T>::new::{{closure}} 
+        fast_json::reader::Reader<T>::new::{{closure}}
             0.76 reader::Reader::new crates/fast-json/src/reader.rs:3-3 the function that holds it
-        <fast_json::reader::Reader<u8> as fast_json::reader::Visit>::go 
+        <fast_json::reader::Reader<u8> as fast_json::reader::Visit>::go
             0.95 reader::<impl Visit for Reader<T>>::go crates/fast-json/src/reader.rs:6-6 by its full name
-        <fast_json::reader::Reader<u8> as fast_json::reader::Visit>::again 
+        <fast_json::reader::Reader<u8> as fast_json::reader::Visit>::again
             0.95 reader::Visit::again crates/fast-json/src/reader.rs:8-8 by its full name
-        core::ptr::drop_in_place<alloc::string::String> 
+        core::ptr::drop_in_place<alloc::string::String>
             nowhere
-        void ns::List<int>::add<char>(int) 
+        void ns::List<int>::add<char>(int)
             0.95 ns::List::add(int) native/list.cpp:2-2 by its full name
-        ns::List<int>::add(char) 
+        ns::List<int>::add(char)
             0.95 ns::List::add(char) native/list.cpp:2-2 by its full name
-        ns::List<int>::add(char)::{lambda(int)#1}::operator()(int) const 
+        ns::List<int>::add(char)::{lambda(int)#1}::operator()(int) const
             0.76 ns::List::add::{lambda#1} native/list.cpp:2-2 the function that holds it
-        ns::hidden.constprop.0 
+        ns::hidden.constprop.0
             0.95 ns::hidden(int) native/list.cpp:3-3 by its full name
-        helper.part.0 
+        helper.part.0
             0.47 helper native/other.c:1-1 by its full name
             0.47 helper native/util.c:1-1 by its full name
         helper /build/native/other.c:1
             0.99 helper native/other.c:1-1 file, line and name agree
-        example.com/app/store.(*Store[...]).Get.func1 
+        example.com/app/store.(*Store[...]).Get.func1
             0.95 store.(*Store).Get.func1 store/store.go:2-2 by its full name
-        example.com/app/store.New 
+        example.com/app/store.New
             0.95 store.New store/store.go:3-3 by its full name
-        example.com/app/cmd/store.New 
+        example.com/app/cmd/store.New
             0.95 store.New cmd/store/store.go:2-2 by its full name
         save /srv/app/models.py:6
             0.99 Model.save app/models.py:4-6 file, line and name agree
@@ -239,7 +240,7 @@ fn frames_of_every_kind_find_their_source() {
             0.85 load web/src/map.js:7-7 by file and name
         gone map.js:3
             0.50 Layer.draw.forEach(callback) web/src/map.js:2-4 by file and line
- 
+
             nowhere
         do_syscall_64 [kernel.kallsyms]
             nowhere
