@@ -16,7 +16,7 @@ use super::changed::{ChangedFunction, ChangedKind, CodePlace};
 #[derive(Default)]
 pub(super) struct Labels {
     /// By side and row of the function.
-    pub(super) labels: [Vec<Label>; 2],
+    pub(super) of: [Vec<Label>; 2],
     /// By side and row of the function: the row of its change.
     pub(super) change: [Vec<Option<u32>>; 2],
     /// How many changes are about a function of either profile.
@@ -34,7 +34,7 @@ pub(super) fn inferred(sides: &[Side<'_>; 2]) -> Labels {
         elsewhere[side].iter().map(label).collect()
     });
     let change = sides.each_ref().map(|side| vec![None; side.symbols.functions().len()]);
-    Labels { labels, change, ..Labels::default() }
+    Labels { of: labels, change, ..Labels::default() }
 }
 
 /// What changes of the code say.
@@ -96,7 +96,7 @@ pub(super) fn of_changes(sides: &[Side<'_>; 2], changes: &[ChangedFunction]) -> 
         change[side].iter().enumerate().map(label).collect()
     });
     let met = met.into_iter().filter(|met| *met).count();
-    Labels { labels, change, met, contradicted }
+    Labels { of: labels, change, met, contradicted }
 }
 
 /// By side and row of the function: whether the other side has it, too.
@@ -174,8 +174,7 @@ fn assigned(symbols: &Symbols, places: &[Option<&CodePlace>]) -> Vec<Option<u32>
 fn segments(name: &str) -> Vec<String> {
     let mut out = vec![String::new()];
     let mut depth = 0usize;
-    let mut letters = name.chars().peekable();
-    while let Some(letter) = letters.next() {
+    for letter in name.chars() {
         let fresh = out.last().is_some_and(String::is_empty);
         match letter {
             '(' | '[' if !fresh || depth > 0 => depth += 1,

@@ -182,7 +182,7 @@ pub struct Threshold {
 /// Takes two sides apart.
 pub(super) fn take_apart(sides: &[Side<'_>; 2], labels: &Labels, metric: &Metric) -> Staged {
     let [before, after] =
-        [0, 1].map(|side| StageSide { side: sides[side], labels: &labels.labels[side] });
+        [0, 1].map(|side| StageSide { side: sides[side], labels: &labels.of[side] });
     // Which of two siblings was sampled first is chance.
     let siblings = match metric.measure {
         Measure::Exact => SiblingOrder::FirstSeen,

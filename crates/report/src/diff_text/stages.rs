@@ -106,7 +106,7 @@ fn subtrees(
     });
     let folded = match list {
         [] => false,
-        _ => rows_of(page, &["#", "change", "nodes"], rows.collect(), out)?,
+        _ => rows_of(page, &["#", "change", "nodes"], &rows.collect::<Vec<_>>(), out)?,
     };
     let hidden = part.total.subtrees - list.len();
     if hidden > 0 {
@@ -140,7 +140,8 @@ fn weights(page: &Page<'_>, stages: &Stages, out: &mut dyn Write) -> io::Result<
         lines.retain(|line| !line.is_empty());
         (start(row), &*row.path, lines)
     });
-    let folded = rows_of(page, &["#", "change", "before", "after"], rows.collect(), out)?;
+    let folded =
+        rows_of(page, &["#", "change", "before", "after"], &rows.collect::<Vec<_>>(), out)?;
     let hidden = stages.weights.len() - list.len();
     if hidden > 0 {
         let more = counted(hidden as u64, "more context", "more contexts");
@@ -155,7 +156,7 @@ type Row<'a> = (Vec<String>, &'a [FunctionView], Vec<String>);
 fn rows_of(
     page: &Page<'_>,
     head: &[&str],
-    rows: Vec<Row<'_>>,
+    rows: &[Row<'_>],
     out: &mut dyn Write,
 ) -> io::Result<bool> {
     let width = |column: usize| {
@@ -172,7 +173,7 @@ fn rows_of(
     let indent = columns(&start);
     let room = page.look.width.min(MOST_WIDTH).saturating_sub(indent).max(20);
     let mut folded = false;
-    for (cells, path, notes) in &rows {
+    for (cells, path, notes) in rows {
         let start = line(&mut cells.iter().map(String::as_str));
         let lines = folded_path(path, room, PATH_LINES, page.look);
         folded |= lines.folded;

@@ -1,3 +1,5 @@
+use std::fmt::Write as _;
+
 use super::*;
 use expect_test::{Expect, expect};
 use perfblame_cct::{Function, position};
@@ -23,6 +25,7 @@ fn side(symbols: &Symbols) -> Side<'_> {
     Side { symbols, tree: EMPTY.get_or_init(Default::default), weights: &[] }
 }
 
+#[expect(clippy::unnecessary_wraps, reason = "changes hold it so")]
 fn place(name: &str, file: &str, lines: (u32, u32)) -> Option<CodePlace> {
     Some(CodePlace {
         name: name.to_owned(),
@@ -49,8 +52,8 @@ fn check(before: &str, after: &str, changes: &[ChangedFunction], expected: &Expe
         sides.iter().zip(["-", "+"]).enumerate().map(|(row, (side, sign))| ((row, side), sign))
     {
         for (id, _) in side.1.functions() {
-            let label = found.labels[side.0][id.index()];
-            out += &format!("{sign} {} {label:?}\n", side.1.name(id));
+            let label = found.of[side.0][id.index()];
+            let _ = writeln!(out, "{sign} {} {label:?}", side.1.name(id));
         }
     }
     expected.assert_eq(&out);
@@ -128,8 +131,8 @@ fn each_kind_labels_its_side() {
 fn without_changes_what_is_on_one_side_only_counts() {
     let (before, after) = (symbols("a\nb"), symbols("b\nc"));
     let found = inferred(&[side(&before), side(&after)]);
-    assert_eq!(found.labels[0], [Label::Deleted, Label::Unchanged]);
-    assert_eq!(found.labels[1], [Label::Unchanged, Label::Added]);
+    assert_eq!(found.of[0], [Label::Deleted, Label::Unchanged]);
+    assert_eq!(found.of[1], [Label::Unchanged, Label::Added]);
 }
 
 #[test]
