@@ -8,7 +8,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use perfblame_analysis::Verdict;
-use perfblame_cct::{Profile, Warning, merge, rename};
+use perfblame_cct::{NameKinds, Profile, Warning, merge, normalise, rename};
 use perfblame_record::{
     Output as RecordOutput, Profiler, Program, RecordError, Settings, choose, frequency_for,
     record_run, run_plain,
@@ -305,13 +305,16 @@ impl Runs for Bench<'_> {
     }
 }
 
-/// The profile with files as the repository has them: where a checkout lies says nothing about the program.
+/// The profile with files as the repository has them: where a checkout lies says nothing about the program. Only then
+/// are names made alike that differ from run to run, since a checkout's folder looks like one of those.
 fn below_root(profile: Profile, root: &Path) -> Profile {
     let root = format!("{}/", root.display());
-    rename(profile, |text| match text.contains(&root) {
-        true => Cow::Owned(text.replace(&root, "")),
+    let address = format!("file://{root}");
+    let profile = rename(profile, |text| match text.contains(&root) {
+        true => Cow::Owned(text.replace(&address, "").replace(&root, "")),
         false => Cow::Borrowed(text),
-    })
+    });
+    normalise(profile, NameKinds::default())
 }
 
 /// A number that no other series has.

@@ -102,9 +102,14 @@ fn slower(session: &Session<'_>, ends: &Check) -> Option<(Workload, String, f64)
     Some((workload.clone(), most.input.clone().unwrap_or_default(), whole))
 }
 
-/// How much slower, in the metric's unit.
+/// How much slower, in the metric's unit: what the suspects add up to, as totals also hold what the machine did. Without
+/// suspects the total is all there is.
 fn grown(diff: &Diff) -> f64 {
-    diff.after.total.median - diff.before.total.median
+    let of_suspects: f64 = diff.suspects.iter().map(|suspect| suspect.delta.median).sum();
+    match of_suspects > 0.0 {
+        true => of_suspects,
+        false => diff.after.total.median - diff.before.total.median,
+    }
 }
 
 struct Search<'a> {
@@ -207,7 +212,8 @@ impl Search<'_> {
                     return Ok((BisectState::Bad, why));
                 }
                 Verdict::Regressed => {
-                    let why = format!("slower, but by {percent} % of the slowdown only");
+                    let why =
+                        format!("slower, but by {:.0} % of the slowdown only", percent.max(0.0));
                     return Ok((BisectState::Good, why));
                 }
                 Verdict::Unchanged | Verdict::Improved => {

@@ -8,7 +8,7 @@
 use std::io::BufWriter;
 use std::path::{Path, PathBuf};
 
-use perfblame_analysis::{LoadOptions, Source, load};
+use perfblame_analysis::{LoadOptions, Names, Source, load};
 use perfblame_cct::Profile;
 use perfblame_readers::{Tally, perfblame_file};
 
@@ -108,7 +108,9 @@ fn read(path: &Path) -> Result<StoredRun, Failure> {
 
 /// Reads any profile as comparisons want it.
 pub fn read_profile(path: &Path) -> Result<Profile, Failure> {
-    let loaded = load(&[Source::File(path.to_owned())], LoadOptions::default(), &Tally::default());
+    // Whoever recorded it still has to take out where the checkout lay.
+    let options = LoadOptions { names: Names::AsRecorded, ..LoadOptions::default() };
+    let loaded = load(&[Source::File(path.to_owned())], options, &Tally::default());
     let loaded = loaded.map_err(|error| Failure {
         help: error.help().map(str::to_owned),
         ..Failure::new(error.to_string(), &error.kind)

@@ -64,11 +64,14 @@ fn shares(workshop: &Workshop<'_>, profile: &Profile) -> Result<Vec<Known>> {
         // Where a function starts is as good as where it is, and all that some profiles have.
         let line = frame.line.or(function.line)?.get() as usize - 1;
         let (_, rows) = by_file.iter().find(|(path, _)| file.ends_with(path.as_str()))?;
-        let inside = |row: &&usize| (known[**row].function.start..=known[**row].function.end).contains(&line);
+        let inside = |row: &&usize| {
+            (known[**row].function.start..=known[**row].function.end).contains(&line)
+        };
         rows.iter().rfind(inside).map(|row| *row as u32)
     };
     let others = known.len() as u32;
-    let groups: Vec<u32> = (0..profile.tree.len()).map(|row| place(row).unwrap_or(others)).collect();
+    let groups: Vec<u32> =
+        (0..profile.tree.len()).map(|row| place(row).unwrap_or(others)).collect();
     let (metric, _) = profile.metrics().next().context("the baseline profile has no metric")?;
     let metric: MetricId = metric;
     let values = profile.self_values(metric);

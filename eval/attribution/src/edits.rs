@@ -95,7 +95,9 @@ pub fn edit(
 /// A local variable that can be renamed by its word: it is no field, no key and in no text.
 fn local(inside: &str, language: Language) -> Option<String> {
     let declared = match language {
-        Language::C => r"(?m)^\s+(?:int|bufsize_t|size_t|bool|char|unsigned char|cmark_node|cmark_chunk)\s\*?(\w{3,})(?: =|;)",
+        Language::C => {
+            r"(?m)^\s+(?:int|bufsize_t|size_t|bool|char|unsigned char|cmark_node|cmark_chunk)\s\*?(\w{3,})(?: =|;)"
+        }
         Language::JavaScript => r"(?m)^\s+(?:const|let|var) (\w{3,})(?: =|;|,)",
         Language::Python => r"(?m)^\s+(\w{3,}) = ",
         Language::Rust => r"(?m)^\s+let (?:mut )?(\w{3,})(?: =|;|:)",
@@ -103,10 +105,14 @@ fn local(inside: &str, language: Language) -> Option<String> {
     let declared = Regex::new(declared).ok()?;
     declared.captures_iter(inside).map(|found| found[1].to_owned()).find(|name| {
         let unsafe_use = match language {
-            Language::JavaScript => format!(r#"[.'"`]{name}\b|\b{name}\s*:|[{{,]\s*{name}\s*[,}}]|\$\{{"#),
+            Language::JavaScript => {
+                format!(r#"[.'"`]{name}\b|\b{name}\s*:|[{{,]\s*{name}\s*[,}}]|\$\{{"#)
+            }
             Language::Python => format!(r#"[.'"]{name}\b|\b{name}=[^=]|\{{{name}"#),
             Language::C => format!(r#"(?:\.|->|")\s*{name}\b|\b{name}\("#),
-            Language::Rust => format!(r#"[.'"{{]{name}\b|\b{name}[!(]|[{{,]\s*{name}\s*[,}}]|\b{name}:"#),
+            Language::Rust => {
+                format!(r#"[.'"{{]{name}\b|\b{name}[!(]|[{{,]\s*{name}\s*[,}}]|\b{name}:"#)
+            }
         };
         Regex::new(&unsafe_use).is_ok_and(|pattern| !pattern.is_match(inside))
     })
@@ -164,9 +170,15 @@ fn extract(lines: &mut Vec<String>, function: &Function, language: Language) -> 
 }
 
 /// Lets a function change places with the next one beside it, when that one does not need it above.
-fn swap(lines: &mut Vec<String>, text: &str, function: &Function, language: Language) -> Option<()> {
+fn swap(
+    lines: &mut Vec<String>,
+    text: &str,
+    function: &Function,
+    language: Language,
+) -> Option<()> {
     let all = functions(text, language);
-    let next = all.iter().find(|other| other.start > function.end && other.indent == function.indent)?;
+    let next =
+        all.iter().find(|other| other.start > function.end && other.indent == function.indent)?;
     let (first, second) = (above(lines, function.start), above(lines, next.start));
     let between = &lines[function.end + 1..second];
     if between.iter().any(|line| !line.trim().is_empty()) {

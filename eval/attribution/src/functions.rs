@@ -35,7 +35,8 @@ impl Function {
 pub fn functions(text: &str, language: Language) -> Vec<Function> {
     let lines: Vec<&str> = text.lines().collect();
     // Tests come last in Rust files, and are no part of the program.
-    let last = lines.iter().position(|line| line.starts_with("#[cfg(test)]")).unwrap_or(lines.len());
+    let last =
+        lines.iter().position(|line| line.starts_with("#[cfg(test)]")).unwrap_or(lines.len());
     (0..last).filter_map(|row| function_at(&lines, row, language)).collect()
 }
 
@@ -44,14 +45,17 @@ fn header(language: Language) -> &'static Regex {
     fn compiled(pattern: &str) -> Regex {
         Regex::new(pattern).unwrap()
     }
-    static C: LazyLock<Regex> = LazyLock::new(|| compiled(r"^()[A-Za-z][\w *]*?\b(\w+)\([^;={}]*$|^()[A-Za-z][\w *]*?\b(\w+)\([^;=]*\{$"));
+    static C: LazyLock<Regex> = LazyLock::new(|| {
+        compiled(r"^()[A-Za-z][\w *]*?\b(\w+)\([^;={}]*$|^()[A-Za-z][\w *]*?\b(\w+)\([^;=]*\{$")
+    });
     static SCRIPT: LazyLock<Regex> = LazyLock::new(|| {
-        compiled(r"^(\s*)function (\w+)\(.*\) \{$|^(\s*)(?:const|let|var) (\w+) = (?:\([^)]*\)|\w+) => \{$")
+        compiled(
+            r"^(\s*)function (\w+)\(.*\) \{$|^(\s*)(?:const|let|var) (\w+) = (?:\([^)]*\)|\w+) => \{$",
+        )
     });
     static PYTHON: LazyLock<Regex> = LazyLock::new(|| compiled(r"^(\s*)def (\w+)\("));
-    static RUST: LazyLock<Regex> = LazyLock::new(|| {
-        compiled(r"^(\s*)(?:pub(?:\([a-z]+\))? )?fn (\w+)(?:<[^(]*>)?\(")
-    });
+    static RUST: LazyLock<Regex> =
+        LazyLock::new(|| compiled(r"^(\s*)(?:pub(?:\([a-z]+\))? )?fn (\w+)(?:<[^(]*>)?\("));
     match language {
         Language::C => &C,
         Language::JavaScript => &SCRIPT,

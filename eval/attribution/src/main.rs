@@ -56,7 +56,9 @@ fn main() -> Result<()> {
     std::fs::create_dir_all(&args.work)?;
     let work = args.work.canonicalize()?.join(format!("seed-{}", args.seed));
     let projects: Vec<&Project> = (PROJECTS.iter())
-        .filter(|project| args.project.is_empty() || args.project.iter().any(|name| name == project.name))
+        .filter(|project| {
+            args.project.is_empty() || args.project.iter().any(|name| name == project.name)
+        })
         .collect();
     if projects.is_empty() {
         let names: Vec<&str> = PROJECTS.iter().map(|project| project.name).collect();
@@ -78,7 +80,8 @@ fn main() -> Result<()> {
         for spec in &specs {
             for project in &projects {
                 let truth = truth_file(project, &spec.name(), &work);
-                let answer = work.join(project.name).join("answers").join(format!("{}.json", spec.name()));
+                let answer =
+                    work.join(project.name).join("answers").join(format!("{}.json", spec.name()));
                 if !truth.exists() || (args.table_only && !answer.exists()) {
                     continue;
                 }
@@ -124,7 +127,14 @@ fn make_all(
         let mut out = std::io::stdout().lock();
         for known in &known {
             let Known { file, function, share, own } = known;
-            writeln!(out, "{:6.2} % {:6.2} % {file}:{} {}", share * 100.0, own * 100.0, function.start + 1, function.name)?;
+            writeln!(
+                out,
+                "{:6.2} % {:6.2} % {file}:{} {}",
+                share * 100.0,
+                own * 100.0,
+                function.start + 1,
+                function.name
+            )?;
         }
         return Ok(());
     }

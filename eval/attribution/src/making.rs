@@ -50,8 +50,13 @@ pub fn make(workshop: &Workshop<'_>, known: &[Known], spec: Spec, seed: u64) -> 
     for _ in 0..ATTEMPTS {
         workshop.reset()?;
         let Some(made) = attempt(workshop, known, spec, &mut random)? else { continue };
-        let truth = Truth { project: workshop.project.name.to_owned(), case: case.clone(), seed, ..made };
-        commit(&workshop.root, &format!("Change {} functions", truth.edits.len() + usize::from(truth.host.is_some())), 9)?;
+        let truth =
+            Truth { project: workshop.project.name.to_owned(), case: case.clone(), seed, ..made };
+        commit(
+            &workshop.root,
+            &format!("Change {} functions", truth.edits.len() + usize::from(truth.host.is_some())),
+            9,
+        )?;
         git(&workshop.root, &["branch", "-q", "-f", &case, "HEAD"])?;
         workshop.reset()?;
         return Ok(truth);
@@ -91,7 +96,8 @@ fn attempt(
             workshop.write(&host.file, &text)?;
             let snippet = snippet(Kind::OwnWork, workshop.project.language);
             truth.size = 1_000;
-            let slow = inject(&text, &host.function, workshop.project.language, &snippet, 1_000, "");
+            let slow =
+                inject(&text, &host.function, workshop.project.language, &snippet, 1_000, "");
             workshop.write(&host.file, &slow)?;
             Some(host)
         }
@@ -185,7 +191,8 @@ fn sized(
     let before = workshop.cost(RUNS_EACH)?;
     let mut size = first_size(language);
     for _ in 0..7 {
-        workshop.write(&host.file, &inject(&text, &host.function, language, &snippet, size, call))?;
+        workshop
+            .write(&host.file, &inject(&text, &host.function, language, &snippet, size, call))?;
         if !workshop.works() {
             return Ok(None);
         }
@@ -216,7 +223,8 @@ fn edit_others(
     let originals: Vec<(String, String)> = (workshop.files()?.into_iter())
         .map(|file| Ok((file.clone(), workshop.text(&file)?)))
         .collect::<Result<_>>()?;
-    for harmless in [&Edit::ALL[..], &Edit::ALL[..], &[Edit::Comment, Edit::Statement, Edit::Move]] {
+    for harmless in [&Edit::ALL[..], &Edit::ALL[..], &[Edit::Comment, Edit::Statement, Edit::Move]]
+    {
         let mut edited: Vec<Edited> = Vec::new();
         let mut taken: Vec<&Known> = host.into_iter().collect();
         for _ in 0..40 {
@@ -225,9 +233,9 @@ fn edit_others(
             }
             let free = |other: &&Known| {
                 other.share >= RUNS
-                    && !taken.iter().any(|one| {
-                        one.file == other.file && one.function.overlaps(&other.function)
-                    })
+                    && !taken
+                        .iter()
+                        .any(|one| one.file == other.file && one.function.overlaps(&other.function))
             };
             let free: Vec<&Known> = known.iter().filter(free).collect();
             let Some(other) = pick(random, &free).copied() else { break };

@@ -183,7 +183,9 @@ impl Project {
         std::fs::write(downloads.join("lib.rs"), "")?;
         shell(downloads, "cargo", &["vendor", "-q", release])?;
         copy(&downloads.join(release).join(self.package), into)?;
-        for left in ["Cargo.toml.orig", ".cargo-checksum.json", ".cargo_vcs_info.json", "Cargo.lock"] {
+        for left in
+            ["Cargo.toml.orig", ".cargo-checksum.json", ".cargo_vcs_info.json", "Cargo.lock"]
+        {
             let _ = std::fs::remove_file(into.join(left));
         }
         Ok(())

@@ -102,9 +102,7 @@ pub fn snippet(kind: Kind, language: Language) -> Snippet {
             "",
             "",
         ),
-        (Language::Python, Kind::ExtraCalls) => {
-            ("for step in range($N):\n|$CALL", "", "")
-        }
+        (Language::Python, Kind::ExtraCalls) => ("for step in range($N):\n|$CALL", "", ""),
         (Language::Python, Kind::NewHelper) => (
             "_state_fingerprint($N)",
             "def _state_fingerprint(rounds):\n|text = 'f'\n|for step in range(rounds):\n||text = str(len(text) * 31 + step).zfill(6)\n|return text",
@@ -115,11 +113,9 @@ pub fn snippet(kind: Kind, language: Language) -> Snippet {
             "_seen_states = []",
             "",
         ),
-        (Language::Python, Kind::Allocation) => (
-            "for step in range($N):\n|parts = [step, step + 1, step + 2] * 8",
-            "",
-            "",
-        ),
+        (Language::Python, Kind::Allocation) => {
+            ("for step in range($N):\n|parts = [step, step + 1, step + 2] * 8", "", "")
+        }
         (Language::Python, Kind::Lock) => (
             "for step in range($N):\n|with _state_lock:\n||pass",
             "import threading\n_state_lock = threading.Lock()",
@@ -160,11 +156,9 @@ pub fn snippet(kind: Kind, language: Language) -> Snippet {
             "",
             "",
         ),
-        (Language::Rust, Kind::ExtraCalls) => (
-            "for step in 0..$Nu32 {\n|core::hint::black_box($CALL);\n}",
-            "",
-            "",
-        ),
+        (Language::Rust, Kind::ExtraCalls) => {
+            ("for step in 0..$Nu32 {\n|core::hint::black_box($CALL);\n}", "", "")
+        }
         (Language::Rust, Kind::NewHelper) => (
             "core::hint::black_box(state_fingerprint($N));",
             "fn state_fingerprint(rounds: u32) -> u32 {\n|let mut print = 17u32;\n|for step in 0..rounds {\n||print = core::hint::black_box((print ^ step).wrapping_mul(16_777_619));\n|}\n|print\n}",
@@ -175,11 +169,9 @@ pub fn snippet(kind: Kind, language: Language) -> Snippet {
             "",
             "",
         ),
-        (Language::Rust, Kind::Allocation) => (
-            "for step in 0..$Nu32 {\n|core::hint::black_box(std::vec![step; 16]);\n}",
-            "",
-            "",
-        ),
+        (Language::Rust, Kind::Allocation) => {
+            ("for step in 0..$Nu32 {\n|core::hint::black_box(std::vec![step; 16]);\n}", "", "")
+        }
         (Language::Rust, Kind::Lock) => (
             "static STATE_LOCK: std::sync::Mutex<u32> = std::sync::Mutex::new(0);\nfor step in 0..$Nu32 {\n|if let Ok(mut state) = STATE_LOCK.lock() {\n||*state = core::hint::black_box(step);\n|}\n}",
             "",
@@ -254,7 +246,11 @@ pub fn inject(
 pub fn above(lines: &[String], start: usize) -> usize {
     let belongs = |line: &String| {
         let line = line.trim_start();
-        line.starts_with("//") || line.starts_with('#') || line.starts_with("/*") || line.starts_with('*') || line.starts_with('@')
+        line.starts_with("//")
+            || line.starts_with('#')
+            || line.starts_with("/*")
+            || line.starts_with('*')
+            || line.starts_with('@')
     };
     start - lines[..start].iter().rev().take_while(|line| belongs(line)).count()
 }

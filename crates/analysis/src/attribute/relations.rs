@@ -225,7 +225,9 @@ impl Gathered<'_> {
         let brings = !change.additions.is_empty();
         let waits = self.suspect.kind == Kind::Waits
             && adds(|addition| matches!(addition, Addition::Wait | Addition::Lock));
-        let called_more = matches!(self.suspect.kind, Kind::MoreCalls | Kind::New);
+        // Without counts, more calls are only what the growth looks like.
+        let called_more = self.suspect.calls.is_some()
+            && matches!(self.suspect.kind, Kind::MoreCalls | Kind::New);
         // A function that only has another name or place does what it did.
         let same_body = matches!(change.kind, ChangeKind::Renamed | ChangeKind::Moved)
             && change.hunks.is_empty();
@@ -246,7 +248,9 @@ impl Gathered<'_> {
                 };
                 evidence / (1.0 + 0.35 * (*calls as f64 - 1.0))
             }
-            How::Inlined(calls, _) => 0.9 / (1.0 + 0.35 * *calls as f64),
+            // That it is called is known, not that this is where it went.
+            How::Inlined(calls, _) if brings => 0.85 / (1.0 + 0.35 * *calls as f64),
+            How::Inlined(calls, _) => 0.6 / (1.0 + 0.35 * *calls as f64),
             How::Holds => 0.8,
             How::Below => 0.9,
             How::Beside => 0.1,

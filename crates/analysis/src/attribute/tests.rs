@@ -144,11 +144,11 @@ fn a_function_that_was_inlined_is_in_no_stack() {
         compared(BEFORE, SLOWER_PARSE),
         SOURCES,
         &functions(vec![modified("show", &[]), modified("next_token", &[Addition::Allocation])]),
-        &expect![[r"
+        &expect![[r#"
             explained, 2 of 2 reached
             parse (slower)
-              next_token 0.90: called by it and inlined; an allocation is new
-        "]],
+              next_token 0.85: called by it and inlined; an allocation is new
+        "#]],
     );
 }
 
