@@ -310,9 +310,12 @@ impl Runs for Bench<'_> {
 fn below_root(profile: Profile, root: &Path) -> Profile {
     let root = format!("{}/", root.display());
     let address = format!("file://{root}");
-    let profile = rename(profile, |text| match text.contains(&root) {
-        true => Cow::Owned(text.replace(&address, "").replace(&root, "")),
-        false => Cow::Borrowed(text),
+    let profile = rename(profile, |text| {
+        if text.contains(&root) {
+            Cow::Owned(text.replace(&address, "").replace(&root, ""))
+        } else {
+            Cow::Borrowed(text)
+        }
     });
     normalise(profile, NameKinds::default())
 }
