@@ -70,10 +70,11 @@ fn spelled(method: &Definition) -> String {
 
 fn is_numbered(name: &str) -> bool {
     let (class, method) = name.rsplit_once('.').unwrap();
-    let numbered = Regex::new(r"\$\d").unwrap();
-    numbered.is_match(class)
-        || (method.starts_with("lambda$") || method.starts_with("access$"))
-            && numbered.is_match(method)
+    let numbered = |text: &str| {
+        text.as_bytes().windows(2).any(|pair| pair[0] == b'$' && pair[1].is_ascii_digit())
+    };
+    numbered(class)
+        || (method.starts_with("lambda$") || method.starts_with("access$")) && numbered(method)
 }
 
 fn jar(folder: &Path, release: &str) -> PathBuf {
