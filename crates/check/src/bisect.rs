@@ -106,11 +106,7 @@ fn slower(session: &Session<'_>, ends: &Check) -> Option<(Workload, String, f64)
 /// suspects the total is all there is.
 fn grown(diff: &Diff) -> f64 {
     let of_suspects: f64 = diff.suspects.iter().map(|suspect| suspect.delta.median).sum();
-    if of_suspects > 0.0 {
-        of_suspects
-    } else {
-        diff.after.total.median - diff.before.total.median
-    }
+    if of_suspects > 0.0 { of_suspects } else { diff.after.total.median - diff.before.total.median }
 }
 
 struct Search<'a> {

@@ -3,9 +3,11 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use perfblame_analysis::ChangedFunction;
+use perfblame_analysis::{Blame, ChangedFunction, Code, Diff, attribute};
+use perfblame_cct::Warning;
 use perfblame_changes::{
-    ChangeSet, ChangedFile, FileVersion, Repository, Revision, class_changes, compare_sources,
+    ChangeSet, ChangedFile, FileVersion, FunctionChange, Repository, Revision, SourceIndex,
+    class_changes, compare_sources,
 };
 
 use crate::args::CodeArgs;
@@ -22,30 +24,86 @@ const LEFT_OUT: &[&str] = &["node_modules", "target", "__pycache__", "venv"];
 /// Beyond this many changed functions, whose commit it was is not looked up.
 const MOST_COMMITS: usize = 200;
 
-/// The changed functions; none when nothing was said about the code.
-pub fn read(args: &CodeArgs, terminal: &Terminal) -> anyhow::Result<Option<Vec<ChangedFunction>>> {
-    if let Some(path) = &args.changes {
-        return changes_file::read(path).map(Some);
+/// What is known of the code.
+#[derive(Default)]
+pub struct CodeChanges {
+    /// The changed functions; none when nothing was said about the code.
+    pub functions: Option<Vec<ChangedFunction>>,
+    sources: Option<SourceSides>,
+}
+
+/// The sources of both sides, and what changed between them.
+struct SourceSides {
+    set: ChangeSet,
+    before: SourceIndex,
+    after: SourceIndex,
+    /// The newest commit of each change and its title, as far as they were looked up.
+    commits: Vec<Option<(String, String)>>,
+}
+
+impl CodeChanges {
+    /// Gives suspects the changes that explain them, where sources tell which function is which.
+    pub fn attribute(&self, diff: &mut Diff) {
+        let Some(sides) = &self.sources else { return };
+        let commit = |change: &FunctionChange| {
+            let row = sides.set.functions.iter().position(|known| std::ptr::eq(known, change))?;
+            sides.commits.get(row)?.clone()
+        };
+        let code = Code {
+            changes: &sides.set,
+            before: &sides.before,
+            after: &sides.after,
+            commit: &commit,
+        };
+        let found = attribute(diff, &code);
+        let message = match found.finding {
+            Blame::Nothing | Blame::Explained => return,
+            Blame::Outside => format!(
+                "no changed function explains the slowdown; changed beside functions: {}",
+                found.outside.iter().map(|change| &*change.file).collect::<Vec<_>>().join(", ")
+            ),
+            Blame::NotReached => format!(
+                "the change does not reach these runs: none of its {} functions is in a stack or \
+                 called by one that is",
+                found.changed
+            ),
+            Blame::Unexplained => {
+                "no change of the code explains this: none is near what got slower".to_owned()
+            }
+            Blame::Unchanged => "no code changed between the two revisions".to_owned(),
+        };
+        diff.warnings.push(Warning { code: found.finding.name().to_owned(), message, count: 1 });
     }
-    let (set, commits) = if let [before, after] = &*args.classes {
-        (class_changes(&split(before), &split(after))?, Vec::new())
-    } else if let [before, after] = &*args.source {
-        (between_folders(before, after)?, Vec::new())
-    } else if let Some(folder) = &args.repo {
-        in_repository(folder, args.base.as_deref(), args.head.as_deref())?
+}
+
+/// What changed, from wherever the user says.
+pub fn read(args: &CodeArgs, terminal: &Terminal) -> anyhow::Result<CodeChanges> {
+    if let Some(path) = &args.changes {
+        return Ok(CodeChanges { functions: Some(changes_file::read(path)?), sources: None });
+    }
+    let (set, sources) = if let [before, after] = &*args.classes {
+        (class_changes(&split(before), &split(after))?, None)
     } else {
-        return Ok(None);
+        let sides = if let [before, after] = &*args.source {
+            between_folders(before, after)?
+        } else if let Some(folder) = &args.repo {
+            in_repository(folder, args.base.as_deref(), args.head.as_deref())?
+        } else {
+            return Ok(CodeChanges::default());
+        };
+        (sides.set.clone(), Some(sides))
     };
     for warning in &set.warnings {
         terminal.note(warning);
     }
     let mut changed: Vec<ChangedFunction> =
         set.functions.iter().map(ChangedFunction::from).collect();
+    let commits = sources.iter().flat_map(|sides| &sides.commits);
     for (change, commit) in changed.iter_mut().zip(commits) {
-        change.commit = commit;
+        change.commit = commit.as_ref().map(|(id, _)| id.clone());
     }
     terminal.log(&format!("{} functions changed", changed.len()));
-    Ok(Some(changed))
+    Ok(CodeChanges { functions: Some(changed), sources })
 }
 
 /// A class path: several places with the system's separator between.
@@ -53,19 +111,22 @@ fn split(text: &Path) -> Vec<PathBuf> {
     std::env::split_paths(text).collect()
 }
 
-fn between_folders(before: &Path, after: &Path) -> anyhow::Result<ChangeSet> {
+fn between_folders(before: &Path, after: &Path) -> anyhow::Result<SourceSides> {
+    let (before, after) = (sources(before)?, sources(after)?);
+    let indexes = [&before, &after].map(|files| SourceIndex::of_files(files));
     let mut files: BTreeMap<String, ChangedFile> = BTreeMap::new();
-    for file in sources(before)? {
+    for file in before {
         let row = files.entry(file.path.clone()).or_default();
         row.before = Some(file);
     }
-    for file in sources(after)? {
+    for file in after {
         let row = files.entry(file.path.clone()).or_default();
         row.after = Some(file);
     }
     files.retain(|_, file| file.before != file.after);
     let files: Vec<ChangedFile> = files.into_values().collect();
-    Ok(compare_sources(&files).changes)
+    let [before, after] = indexes;
+    Ok(SourceSides { set: compare_sources(&files).changes, before, after, commits: Vec::new() })
 }
 
 /// The files below a folder, hidden ones and what programs made left out.
@@ -116,7 +177,7 @@ fn in_repository(
     folder: &Path,
     base: Option<&str>,
     head: Option<&str>,
-) -> anyhow::Result<(ChangeSet, Vec<Option<String>>)> {
+) -> anyhow::Result<SourceSides> {
     let repository = Repository::open(folder)?;
     let base = match base {
         Some(name) => repository.resolve(name)?,
@@ -127,15 +188,18 @@ fn in_repository(
         None => Revision::WorkingTree,
     };
     let set = repository.changes(&base, &head)?;
-    if set.functions.len() > MOST_COMMITS {
-        return Ok((set, Vec::new()));
-    }
     let history = repository.history(&base, &head)?;
-    let commit = |function: &perfblame_changes::FunctionChange| {
+    let commit = |function: &FunctionChange| {
         let Some(after) = &function.after else { return Ok(None) };
         let newest = history.touching(after)?.into_iter().next();
-        Ok::<_, anyhow::Error>(newest.and_then(|commit| commit.id))
+        Ok::<_, anyhow::Error>(newest.and_then(|commit| Some((commit.id?, commit.title))))
     };
-    let commits = set.functions.iter().map(commit).collect::<Result<_, _>>()?;
-    Ok((set, commits))
+    let commits = if set.functions.len() > MOST_COMMITS {
+        Vec::new()
+    } else {
+        set.functions.iter().map(commit).collect::<Result<_, _>>()?
+    };
+    let before = SourceIndex::of(&repository, &base)?;
+    let after = SourceIndex::of(&repository, &head)?;
+    Ok(SourceSides { set, before, after, commits })
 }

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use perfblame_analysis::{
-    Diff, DiffQuery, LoadError, LoadOptions, Loaded, Method, Names, Normalize, Part, Source,
-    Verdict, diff, expand, load, part_of,
+    ChangedFunction, Diff, DiffQuery, LoadError, LoadOptions, Loaded, Method, Names, Normalize,
+    Part, Source, Verdict, diff, expand, load, part_of,
 };
 use perfblame_cct::{Grain, Times};
 use perfblame_readers::Tally;
@@ -15,7 +15,7 @@ use perfblame_report::{
 };
 
 use crate::args::{DiffArgs, DiffFormat, Least, MethodArg, NormalizeArg};
-use crate::code_changes;
+use crate::code_changes::{self, CodeChanges};
 use crate::failure::{Failure, SideError, is_closed_pipe};
 use crate::output;
 use crate::progress::Progress;
@@ -23,9 +23,11 @@ use crate::terminal::Terminal;
 
 /// Reads both sides, compares, renders; the status says whether it got slower.
 pub fn run(args: &DiffArgs, terminal: &Terminal) -> anyhow::Result<ExitCode> {
-    let query = args.query(terminal)?;
+    let mut code = args.code(terminal)?;
+    let query = args.query(code.functions.take());
     let [before, after] = args.read(terminal)?;
-    let answer = diff(&before, &after, &query)?;
+    let mut answer = diff(&before, &after, &query)?;
+    code.attribute(&mut answer);
     if let Some(least) = &args.min_delta {
         same_kind(least, &answer)?;
     }
@@ -66,23 +68,29 @@ fn same_kind(least: &Least, answer: &Diff) -> anyhow::Result<()> {
 }
 
 impl DiffArgs {
-    fn query(&self, terminal: &Terminal) -> anyhow::Result<DiffQuery> {
-        if self.code.is_given() && self.method != MethodArg::Stages {
+    /// What changed in the code, as far as the method can make use of it.
+    fn code(&self, terminal: &Terminal) -> anyhow::Result<CodeChanges> {
+        let plain = self.code.changes.is_some() || !self.code.classes.is_empty();
+        if plain && self.method != MethodArg::Stages {
             return Err(Failure {
-                what: "changes of the code go with `--method stages`".to_owned(),
-                why: "the other methods do not look at the code".to_owned(),
-                help: Some("add `--method stages`".to_owned()),
+                what: "changes of classes and lists of changes go with `--method stages`"
+                    .to_owned(),
+                why: "the other methods need sources to tell which change explains what".to_owned(),
+                help: Some("add `--method stages`, or use `--repo` or `--source`".to_owned()),
             }
             .into());
         }
+        code_changes::read(&self.code, terminal)
+    }
+
+    fn query(&self, changes: Option<Vec<ChangedFunction>>) -> DiffQuery {
         let method = match self.method {
             MethodArg::Suspects => Method::Suspects,
             MethodArg::CriticalGraph => Method::CriticalGraph,
             MethodArg::Paths => Method::Paths,
             MethodArg::Stages => Method::Stages,
         };
-        let changes = code_changes::read(&self.code, terminal)?;
-        Ok(DiffQuery {
+        DiffQuery {
             method,
             metric: self.metric.clone(),
             min_delta: self.min_delta.as_ref().map(|least| least.amount),
@@ -93,8 +101,8 @@ impl DiffArgs {
             },
             work: self.work.clone(),
             changes,
-            skip_tree: !self.draws(),
-        })
+            skip_tree: !self.draws() && !self.code.is_given(),
+        }
     }
 
     /// True when a page is to be written.

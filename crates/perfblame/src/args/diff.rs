@@ -96,7 +96,7 @@ pub struct DiffArgs {
     /// Write a page beside whatever is printed: the answer with a flame graph of both sides, in one file
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output")]
     pub html: Option<PathBuf>,
-    /// Show at most this many suspects, improvements and paths in text; 0 shows all. JSON always has all
+    /// Show at most this many suspects, improvements and paths in text; 0 shows all. JSON has all suspects and the first 1,000 paths
     #[arg(
         long,
         visible_alias = "top",
@@ -107,20 +107,20 @@ pub struct DiffArgs {
     pub limit: usize,
 }
 
-/// What changed in the code, for `--method stages`.
+/// What changed in the code.
 #[derive(ClapArgs)]
-#[command(next_help_heading = "What changed in the code, for --method stages")]
+#[command(next_help_heading = "What changed in the code")]
 pub struct CodeArgs {
-    /// As JSON, see docs/stages.md
+    /// As JSON, see docs/stages.md; for `--method stages`
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, group = "code")]
     pub changes: Option<PathBuf>,
-    /// Between the classes of two Java programs: folders, jars or class paths
+    /// Between the classes of two Java programs: folders, jars or class paths; for `--method stages`
     #[arg(long, value_names = ["BEFORE", "AFTER"], num_args = 2, value_hint = ValueHint::AnyPath, group = "code")]
     pub classes: Vec<PathBuf>,
-    /// Between the sources in two folders
+    /// Between the sources in two folders: suspects come with the changes that explain them
     #[arg(long, value_names = ["BEFORE", "AFTER"], num_args = 2, value_hint = ValueHint::DirPath, group = "code")]
     pub source: Vec<PathBuf>,
-    /// Between two revisions of a git repository
+    /// Between two revisions of a git repository: suspects come with the changes and commits that explain them
     #[arg(long, value_name = "FOLDER", value_hint = ValueHint::DirPath, group = "code")]
     pub repo: Option<PathBuf>,
     /// The revision before; where the main branch was left unless given
