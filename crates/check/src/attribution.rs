@@ -75,9 +75,12 @@ impl<'a> ChangedCode<'a> {
 
     /// Between which commits are looked for: what is not committed has none.
     fn ends(&self) -> [perfblame_changes::Revision; 2] {
-        [self.base, self.head].map(|side| match side.uncommitted {
-            true => perfblame_changes::Revision::WorkingTree,
-            false => perfblame_changes::Revision::Commit(side.commit.clone()),
+        [self.base, self.head].map(|side| {
+            if side.uncommitted {
+                perfblame_changes::Revision::WorkingTree
+            } else {
+                perfblame_changes::Revision::Commit(side.commit.clone())
+            }
         })
     }
 }

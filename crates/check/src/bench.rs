@@ -308,9 +308,8 @@ impl Runs for Bench<'_> {
 /// The profile with files as the repository has them: where a checkout lies says nothing about the program.
 fn below_root(profile: Profile, root: &Path) -> Profile {
     let root = format!("{}/", root.display());
-    rename(profile, |text| match text.contains(&root) {
-        true => Cow::Owned(text.replace(&root, "")),
-        false => Cow::Borrowed(text),
+    rename(profile, |text| {
+        if text.contains(&root) { Cow::Owned(text.replace(&root, "")) } else { Cow::Borrowed(text) }
     })
 }
 

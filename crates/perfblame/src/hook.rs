@@ -1,7 +1,6 @@
 //! `perfblame hook`: has git start checks, and is what the hooks start.
 
 use std::fs::File;
-use std::io::Write as _;
 use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
 
