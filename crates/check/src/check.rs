@@ -12,7 +12,7 @@ use perfblame_cct::Warning;
 use crate::attribution::ChangedCode;
 use crate::bench::{Around, Bench, Subject};
 use crate::config::{self, Config, Workload};
-use crate::sequential::{Decided, Ended, FALSE_ALARM, Plan, decide};
+use crate::sequential::{Decided, Ended, FALSE_ALARM, Plan, Sides, decide};
 use crate::trees::described;
 use crate::watch::{Event, Watch};
 use crate::{Built, Busy, Failure, Git, Home, Lock, Recipe, Revision, Trees, stored};
@@ -175,7 +175,7 @@ impl<'a> Session<'a> {
             Subject { workload, input, root: &self.git.root, revisions, built: [&base, &head] };
         let around = Around { home: &self.home, watch: self.watch, cancel: self.cancel };
         let mut bench = Bench::new(subject, around)?;
-        let mut sides = if self.fresh { Default::default() } else { bench.stored() };
+        let mut sides = if self.fresh { Sides::default() } else { bench.stored() };
         let plan = Plan {
             min_runs: workload.min_runs,
             max_runs: workload.max_runs,

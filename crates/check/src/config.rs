@@ -95,7 +95,7 @@ pub const MIN_RUNS: u32 = 3;
 /// Runs of each side at most, unless told.
 pub const MAX_RUNS: u32 = 20;
 /// Time for one input, unless told.
-pub const BUDGET: Duration = Duration::from_mins(10);
+pub const BUDGET: Duration = Duration::from_secs(600);
 /// How well a total is known when nothing changed, unless told: the part below which `diff` calls a change small.
 pub const PRECISION: f64 = 0.05;
 

@@ -26,6 +26,7 @@ pub struct Failure {
 
 impl Failure {
     /// A failure without a next step.
+    #[expect(clippy::needless_pass_by_value, reason = "texts and errors alike are handed over")]
     pub fn new(what: impl Into<String>, why: impl ToString) -> Self {
         Self { what: what.into(), why: why.to_string(), help: None, log: None, cancelled: false }
     }

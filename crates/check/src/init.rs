@@ -23,9 +23,12 @@ pub struct Project {
 /// More than these would take too long.
 const MOST: usize = 4;
 
+/// Knows one kind of project.
+type Looks = fn(&Path) -> Option<Project>;
+
 /// Looks at a folder.
 pub fn look(root: &Path) -> Project {
-    let kinds: [(&str, fn(&Path) -> Option<Project>); 8] = [
+    let kinds: [(&str, Looks); 8] = [
         ("Cargo.toml", cargo),
         ("pom.xml", maven),
         ("build.gradle", gradle),
@@ -35,9 +38,9 @@ pub fn look(root: &Path) -> Project {
         ("CMakeLists.txt", cmake),
         ("Makefile", make),
     ];
-    let found = kinds.iter().filter(|(file, _)| root.join(file).is_file());
+    let mut found = kinds.iter().filter(|(file, _)| root.join(file).is_file());
     let mut project =
-        found.filter_map(|(_, of)| of(root)).next().or_else(|| python(root)).unwrap_or_default();
+        found.find_map(|(_, of)| of(root)).or_else(|| python(root)).unwrap_or_default();
     project.workloads.truncate(MOST);
     project
 }
@@ -124,6 +127,7 @@ fn folder_name(root: &Path) -> String {
     root.file_name().map_or("main".to_owned(), |name| name.to_string_lossy().into_owned())
 }
 
+#[expect(clippy::unnecessary_wraps, reason = "a row of the table of kinds")]
 fn cargo(root: &Path) -> Option<Project> {
     let manifest = read(&root.join("Cargo.toml"));
     let package = |text: &str| -> Option<String> {
@@ -190,6 +194,7 @@ fn maven(root: &Path) -> Option<Project> {
     })
 }
 
+#[expect(clippy::unnecessary_wraps, reason = "a row of the table of kinds")]
 fn gradle(root: &Path) -> Option<Project> {
     let settings = ["settings.gradle", "settings.gradle.kts"].map(|file| read(&root.join(file)));
     let name = settings.iter().find_map(|text| {
@@ -268,6 +273,7 @@ fn npm(root: &Path) -> Option<Project> {
     Some(Project { kind: "an npm package".to_owned(), build, workloads, ..Project::default() })
 }
 
+#[expect(clippy::unnecessary_wraps, reason = "a row of the table of kinds")]
 fn cmake(root: &Path) -> Option<Project> {
     let text = read(&root.join("CMakeLists.txt"));
     let mut workloads = Vec::new();
@@ -288,6 +294,7 @@ fn cmake(root: &Path) -> Option<Project> {
     })
 }
 
+#[expect(clippy::unnecessary_wraps, reason = "a row of the table of kinds")]
 fn make(root: &Path) -> Option<Project> {
     let text = read(&root.join("Makefile"));
     let mut workloads: Vec<(String, String)> = Vec::new();

@@ -40,7 +40,9 @@ pub fn run(args: &CheckArgs, terminal: &Terminal) -> anyhow::Result<ExitCode> {
         output::write(path, |out| check_html(&answer, out))?;
         terminal.note(&format!("the page is in {}", path.display()));
     }
-    written(&args.output.output, terminal, |look, out| args.output.render(&answer, look, out))?;
+    written(args.output.output.as_deref(), terminal, |look, out| {
+        args.output.render(&answer, look, out)
+    })?;
     Ok(status(&answer, args.fail_on))
 }
 
@@ -63,7 +65,7 @@ pub fn bisect(args: &BisectArgs, terminal: &Terminal) -> anyhow::Result<ExitCode
         Err(failure) if failure.cancelled => return Ok(interrupted()),
         found => found?,
     };
-    written(&args.output, terminal, |look, out| match args.format {
+    written(args.output.as_deref(), terminal, |look, out| match args.format {
         Format::Text => bisect_text(&found, DiffLook { look, limit: 10 }, out),
         Format::Json => bisect_json(&found, out),
     })?;
@@ -111,7 +113,7 @@ pub fn status(answer: &Check, fail_on: FailOn) -> ExitCode {
 }
 
 fn written(
-    target: &Option<std::path::PathBuf>,
+    target: Option<&Path>,
     terminal: &Terminal,
     render: impl FnOnce(Look, &mut dyn Write) -> io::Result<()>,
 ) -> anyhow::Result<()> {

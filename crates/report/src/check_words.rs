@@ -37,25 +37,22 @@ fn compared_line(compared: &Compared, unicode: bool) -> String {
     if let Some(relative) = words.relative(before, after) {
         let _ = write!(line, " ({relative})");
     }
-    match first.changes.first() {
-        Some(change) => {
-            let _ = write!(line, ": {}", place(change));
-            if change.function != first.function.name {
-                let _ = write!(
-                    line,
-                    ", which made {} {}",
-                    words.name(&first.function),
-                    words.kind(first.kind)
-                );
-            }
+    if let Some(change) = first.changes.first() {
+        let _ = write!(line, ": {}", place(change));
+        if change.function != first.function.name {
+            let _ = write!(
+                line,
+                ", which made {} {}",
+                words.name(&first.function),
+                words.kind(first.kind)
+            );
         }
-        None => {
-            let _ = write!(line, ": {} is {}", words.name(&first.function), words.kind(first.kind));
-            if matches!(compared.code.finding, Blame::Unexplained | Blame::Unchanged) {
-                line = format!("not your change: {line}, and no changed code explains it");
-            } else if compared.is_unreached() {
-                line = format!("not your change, which does not reach this workload: {line}");
-            }
+    } else {
+        let _ = write!(line, ": {} is {}", words.name(&first.function), words.kind(first.kind));
+        if matches!(compared.code.finding, Blame::Unexplained | Blame::Unchanged) {
+            line = format!("not your change: {line}, and no changed code explains it");
+        } else if compared.is_unreached() {
+            line = format!("not your change, which does not reach this workload: {line}");
         }
     }
     if let Some(sure) = sure(first) {

@@ -123,8 +123,8 @@ struct Reader<'t> {
 
 impl Reader<'_> {
     fn line(&self, span: Range<usize>) -> usize {
-        let before = self.text.as_bytes().get(..span.start).unwrap_or(self.text.as_bytes());
-        before.iter().filter(|byte| **byte == b'\n').count() + 1
+        let before = self.text.get(..span.start).unwrap_or(self.text);
+        before.matches('\n').count() + 1
     }
 
     fn wrong(&self, span: Range<usize>, message: String, help: Option<String>) -> ConfigError {
@@ -271,7 +271,7 @@ impl Reader<'_> {
             return Err(self.kind(value, "inputs", "a list of texts", value.get_ref()));
         };
         let mut inputs: Vec<String> = Vec::new();
-        for value in values.iter() {
+        for value in values {
             let input = self.text(value, "inputs")?;
             if inputs.contains(&input) {
                 let message = format!("the input `{input}` is there twice");
