@@ -136,18 +136,31 @@ pub struct BisectArgs {
     pub output: Option<PathBuf>,
 }
 
+const INIT_EXAMPLES: &str = "\
+Examples:
+  perfblame init                             write perfblame.toml for the project in this folder
+  perfblame init --force                     write it again";
+
 /// Write perfblame.toml: what to build and run.
 ///
 /// Looks at what the project is (Cargo, Maven, Gradle, Go, npm, CMake, Make, Python) and writes a file to start from.
 #[derive(ClapArgs)]
+#[command(after_help = INIT_EXAMPLES)]
 pub struct InitArgs {
     /// Replace a file that is there already
     #[arg(long)]
     pub force: bool,
 }
 
+const HOOK_EXAMPLES: &str = "\
+Examples:
+  perfblame hook install                     check after each commit and before each push
+  perfblame check --last                     what the last check said
+  perfblame hook uninstall                   no more of it";
+
 /// Have git start checks: after each commit in the background, before each push in front.
 #[derive(ClapArgs)]
+#[command(after_help = HOOK_EXAMPLES)]
 pub struct HookArgs {
     #[command(subcommand)]
     pub command: HookCommand,
