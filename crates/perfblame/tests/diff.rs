@@ -169,9 +169,9 @@ fn errors_say_what_is_wrong_and_what_to_do() {
           samples is measured in count
           help: a percentage or a number without a unit always fits
         $ perfblame diff old new --changes changes.json
-        error: changes of the code go with `--method stages`
-          the other methods do not look at the code
-          help: add `--method stages`
+        error: changes of classes and lists of changes go with `--method stages`
+          the other methods need sources to tell which change explains what
+          help: add `--method stages`, or use `--repo` or `--source`
         $ perfblame diff old new --method stages --changes nothing.json
         error: cannot read nothing.json
           there is no such file
