@@ -17,7 +17,7 @@ use perfblame_record::{
 use crate::config::{Output, Workload};
 use crate::machine::surroundings;
 use crate::sequential::{Budget, Runs, Side, Sides};
-use crate::stored::{Shelf, alternating, read_profile};
+use crate::stored::{About, Shelf, alternating, read_profile};
 use crate::watch::{Event, Watch};
 use crate::{Built, Failure, Home, Revision, key};
 
@@ -127,7 +127,13 @@ impl<'a> Bench<'a> {
         let frequency = format!("{:?}", bench.settings);
         bench.shelves = [0, 1].map(|side| {
             let parts = [&texts[..], &[&subject.built[side].key, &frequency]].concat();
-            Shelf::of(around.home, &key(&parts))
+            let shelf = Shelf::of(around.home, &key(&parts));
+            shelf.label(&About {
+                tree: subject.revisions[side].tree.clone(),
+                workload: workload.name.clone(),
+                input: subject.input.to_owned(),
+            });
+            shelf
         });
         Ok(bench)
     }

@@ -31,6 +31,7 @@ pub use failure::Failure;
 pub use git::{Git, Revision};
 pub use home::{Busy, Home, Lock};
 pub use sequential::{Decided, Ended, FALSE_ALARM, Plan, Runs, Side, Sides, decide};
+pub use stored::stored_runs;
 pub use trees::{Built, Recipe, Trees};
 pub use watch::{Event, Unwatched, Watch};
 

@@ -11,9 +11,10 @@ use std::path::{Path, PathBuf};
 use perfblame_analysis::{LoadOptions, Names, Source, load};
 use perfblame_cct::Profile;
 use perfblame_readers::{Tally, perfblame_file};
+use serde::{Deserialize, Serialize};
 
 use crate::home::{entries, modified, size, touch};
-use crate::{Failure, Home};
+use crate::{Failure, Git, Home};
 
 /// The label under which the hash of what a run printed is kept.
 const OUTPUT: &str = "perfblame.output";
@@ -26,6 +27,20 @@ const SERIES: usize = 8;
 pub struct Shelf {
     folder: PathBuf,
 }
+
+/// Whose runs are on a shelf.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+pub struct About {
+    /// The content of the revision.
+    pub tree: String,
+    /// The workload.
+    pub workload: String,
+    /// The input; empty when it takes none.
+    pub input: String,
+}
+
+/// The file on a shelf that says whose runs are there.
+const ABOUT: &str = "about.json";
 
 /// A run, and the hash of what it printed.
 #[derive(Debug)]
@@ -40,6 +55,14 @@ impl Shelf {
     /// The shelf of a key.
     pub fn of(home: &Home, key: &str) -> Self {
         Self { folder: home.profiles().join(key) }
+    }
+
+    /// Notes whose runs these are, for whoever asks for a revision by name.
+    pub fn label(&self, about: &About) {
+        if let Ok(text) = serde_json::to_string(about) {
+            let kept = std::fs::create_dir_all(&self.folder);
+            let _ = kept.and_then(|()| std::fs::write(self.folder.join(ABOUT), text));
+        }
     }
 
     /// Keeps a run of a series. What cannot be kept is made again: that is no failure.
@@ -75,6 +98,56 @@ impl Shelf {
             }
         }
         all
+    }
+}
+
+/// The newest runs that are kept of a revision: `HEAD~1`, or `HEAD~1/parse` for one of several workloads.
+pub fn stored_runs(folder: &Path, reference: &str) -> Result<Vec<PathBuf>, Failure> {
+    let git = Git::find(folder)?;
+    let home = Home::of(&git)?;
+    // Branches have slashes in their names, too.
+    let (revision, workload) = match (git.revision(reference), reference.rsplit_once('/')) {
+        (Ok(revision), _) => (revision, None),
+        (Err(_), Some((name, workload))) => (git.revision(name)?, Some(workload)),
+        (Err(failure), None) => return Err(failure),
+    };
+    let mut shelves: Vec<(About, u128, Shelf)> = Vec::new();
+    for folder in entries(&home.profiles()) {
+        let about = std::fs::read(folder.join(ABOUT)).ok();
+        let about = about.and_then(|text| serde_json::from_slice::<About>(&text).ok());
+        let Some(about) = about else { continue };
+        if about.tree == revision.tree && workload.is_none_or(|name| name == about.workload) {
+            let shelf = Shelf { folder };
+            let newest = shelf.series().pop();
+            if let Some(file) = newest.and_then(|(_, files)| files.last().cloned()) {
+                shelves.push((about, modified(&file), shelf));
+            }
+        }
+    }
+    let mut names: Vec<String> = shelves.iter().map(|(about, _, _)| about.title()).collect();
+    names.sort();
+    names.dedup();
+    if names.len() > 1 {
+        return Err(Failure::new(
+            format!("`@{reference}` is several workloads"),
+            format!("runs are kept of {}", names.join(", ")),
+        )
+        .help(format!("name one: `@{reference}/WORKLOAD`")));
+    }
+    let newest = shelves.into_iter().max_by_key(|(_, time, _)| *time);
+    let files = newest.and_then(|(_, _, shelf)| shelf.series().pop()).map(|(_, files)| files);
+    files.ok_or_else(|| {
+        Failure::new(format!("no runs of `@{reference}` are kept"), "")
+            .help("`perfblame check` makes and keeps them")
+    })
+}
+
+impl About {
+    fn title(&self) -> String {
+        match &*self.input {
+            "" => self.workload.clone(),
+            input => format!("{} with {input}", self.workload),
+        }
     }
 }
 

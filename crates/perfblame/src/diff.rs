@@ -175,19 +175,22 @@ impl DiffArgs {
     }
 }
 
-/// The inputs of one side.
+/// The inputs of one side. `@REVISION` stands for the runs that checks have kept of it.
 fn sources(side: Option<&Path>, more: &[PathBuf]) -> anyhow::Result<Vec<Source>> {
-    let paths: Vec<PathBuf> = side.map(Path::to_owned).into_iter().chain(more.to_vec()).collect();
-    let stored =
-        |path: &&PathBuf| path.as_os_str().as_encoded_bytes().starts_with(b"@") && !path.exists();
-    if let Some(path) = paths.iter().find(stored) {
-        return Err(Failure {
-            what: format!("cannot read {}", path.display()),
-            why: "names that begin with `@` are stored runs, which this version does not keep"
-                .to_owned(),
-            help: Some("name files, a folder or a pattern instead".to_owned()),
+    let mut paths: Vec<PathBuf> = Vec::new();
+    for path in side.map(Path::to_owned).into_iter().chain(more.to_vec()) {
+        match path.to_str().and_then(|text| text.strip_prefix('@')) {
+            Some(reference) if !path.exists() => {
+                let here = Path::new(".");
+                let kept = perfblame_check::stored_runs(here, reference);
+                paths.extend(kept.map_err(|failure| Failure {
+                    what: failure.what,
+                    why: failure.why,
+                    help: failure.help,
+                })?);
+            }
+            _ => paths.push(path),
         }
-        .into());
     }
     let expanded: Result<_, LoadError> = expand(&paths);
     Ok(expanded?)

@@ -148,9 +148,9 @@ fn errors_say_what_is_wrong_and_what_to_do() {
           `-` was given for BEFORE and for AFTER
           help: write one side to a file first
         $ perfblame diff old @HEAD
-        error: cannot read @HEAD
-          names that begin with `@` are stored runs, which this version does not keep
-          help: name files, a folder or a pattern instead
+        error: git rev-parse failed
+          fatal: not a git repository (or any of the parent directories): .git
+          help: run this inside of a git repository with a working tree
         $ perfblame diff old new --root nothing
         error: before: no function matches `nothing`
           help: `perfblame show --functions` lists what there is

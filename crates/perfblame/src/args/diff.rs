@@ -34,7 +34,7 @@ Exit status: 0 no slowdown, 1 slowdown found, 2 it failed.";
 #[derive(ClapArgs)]
 #[command(after_help = EXAMPLES)]
 pub struct DiffArgs {
-    /// Runs before: a file, a folder (each file is one run), a quoted pattern, or `-` for standard input
+    /// Runs before: a file, a folder (each file is one run), a quoted pattern, `-` for standard input, or `@REVISION` for the runs that checks keep of it
     #[arg(value_name = "BEFORE", value_hint = ValueHint::AnyPath, required_unless_present = "before_runs")]
     pub before: Option<PathBuf>,
     /// Runs after, likewise
