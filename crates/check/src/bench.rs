@@ -7,16 +7,17 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-use perfblame_analysis::Verdict;
+use perfblame_analysis::{Diff, Verdict};
 use perfblame_cct::{NameKinds, Profile, Warning, merge, normalise, rename};
 use perfblame_record::{
     Output as RecordOutput, Profiler, Program, RecordError, Settings, choose, frequency_for,
     record_run, run_plain,
 };
 
+use crate::attribution::ChangedCode;
 use crate::config::{Output, Workload};
 use crate::machine::surroundings;
-use crate::sequential::{Budget, Runs, Side, Sides};
+use crate::sequential::{Budget, Reading, Runs, Side, Sides};
 use crate::stored::{About, Shelf, alternating, read_profile};
 use crate::watch::{Event, Watch};
 use crate::{Built, Failure, Home, Revision, key};
@@ -64,6 +65,8 @@ pub struct Bench<'a> {
     budget: Budget,
     /// What the programs took, all together.
     pub spent: Duration,
+    /// What changed in the code, when that is known.
+    pub code: Option<&'a ChangedCode<'a>>,
 }
 
 /// A folder that goes when this does.
@@ -121,6 +124,7 @@ impl<'a> Bench<'a> {
             notes: BTreeSet::new(),
             budget: Budget { whole: workload.budget, spent: Duration::ZERO },
             spent: Duration::ZERO,
+            code: None,
         };
         let of_base = [&texts[..], &[&subject.built[0].key]].concat();
         bench.settings.frequency = bench.frequency(&key(&of_base))?;
@@ -249,7 +253,7 @@ impl<'a> Bench<'a> {
 }
 
 impl Runs for Bench<'_> {
-    fn run(&mut self, side: Side, number: u32) -> Result<Profile, Failure> {
+    fn run(&mut self, side: Side, number: u32) -> Result<Reading, Failure> {
         self.running(side, number);
         let started = Instant::now();
         let row = side as usize;
@@ -266,38 +270,32 @@ impl Runs for Bench<'_> {
         self.spent += recorded.wall;
         self.ended_well(side, recorded.status)?;
         self.notes.extend(recorded.notes);
-        let mut profile: Option<Profile> = None;
-        for path in &recorded.profiles {
-            let read = below_root(read_profile(path)?, &self.subject.built[row].path);
-            // A program of several processes is one program.
-            profile = Some(match profile {
-                None => read,
-                Some(known) => merge(&known, &read),
-            });
-            let _ = std::fs::remove_file(path);
-        }
-        let profile = profile.ok_or_else(|| {
-            Failure::new(
-                format!("{} made no profile", self.profiler.name()),
-                "the run is too short",
-            )
-        })?;
         let output = self.scratch.0.join(format!("out-{row}"));
         let printed = content_key(&output);
         if self.outputs[row].is_empty() {
             let _ = std::fs::rename(&output, self.scratch.0.join(format!("first-{row}")));
         }
-        self.shelves[row].keep(&self.series, number, &profile, &printed);
-        self.outputs[row].insert(printed);
+        self.outputs[row].insert(printed.clone());
         if number >= 1 {
             self.same_output()?;
         }
         self.budget.spent += started.elapsed();
-        Ok(profile)
+        let (shelf, series) = (self.shelves[row].clone(), self.series.clone());
+        let root = self.subject.built[row].path.clone();
+        let profiler = self.profiler;
+        Ok(Box::new(move || {
+            let profile = read_all(&recorded.profiles, &root, profiler)?;
+            shelf.keep(&series, number, &profile, &printed);
+            Ok(profile)
+        }))
     }
 
     fn has_time(&mut self, done: u32) -> bool {
         self.budget.spent.is_zero() || self.budget.fits(done)
+    }
+
+    fn cannot_differ(&mut self, diff: &Diff) -> bool {
+        self.code.is_some_and(|code| code.is_unreached(diff))
     }
 
     fn looked(&mut self, runs: u32, verdict: Verdict, clear: bool) {
@@ -309,6 +307,22 @@ impl Runs for Bench<'_> {
             clear,
         });
     }
+}
+
+/// The profile of a run. A program of several processes is one program.
+fn read_all(paths: &[PathBuf], root: &Path, profiler: Profiler) -> Result<Profile, Failure> {
+    let mut profile: Option<Profile> = None;
+    for path in paths {
+        let read = below_root(read_profile(path)?, root);
+        profile = Some(match profile {
+            None => read,
+            Some(known) => merge(&known, &read),
+        });
+        let _ = std::fs::remove_file(path);
+    }
+    profile.ok_or_else(|| {
+        Failure::new(format!("{} made no profile", profiler.name()), "the run is too short")
+    })
 }
 
 /// The profile with files as the repository has them: where a checkout lies says nothing about the program. Only then

@@ -244,7 +244,8 @@ impl Search<'_> {
             ..self.workload.clone()
         };
         let mut times = Times::default();
-        let compared = self.session.compare(revisions, &workload, &self.input, 1.0, &mut times)?;
+        let compared =
+            self.session.compare(revisions, &workload, &self.input, 1.0, None, &mut times)?;
         Ok(compared.0)
     }
 

@@ -159,13 +159,14 @@ impl<'a> Session<'a> {
     }
 
     /// Runs one workload with one input on both revisions until the answer is clear. `share` is the part of the false
-    /// alarms that this comparison may spend.
+    /// alarms that this comparison may spend; `code` lets runs end early that get to no change of it.
     pub fn compare(
         &self,
         revisions: [&Revision; 2],
         workload: &Workload,
         input: &str,
         share: f64,
+        code: Option<&ChangedCode<'_>>,
         times: &mut Times,
     ) -> Result<(Decided, String, Vec<Warning>), Failure> {
         let [base, head] = self.both_built(revisions, workload)?;
@@ -175,6 +176,7 @@ impl<'a> Session<'a> {
             Subject { workload, input, root: &self.git.root, revisions, built: [&base, &head] };
         let around = Around { home: &self.home, watch: self.watch, cancel: self.cancel };
         let mut bench = Bench::new(subject, around)?;
+        bench.code = code;
         let mut sides = if self.fresh { Sides::default() } else { bench.stored() };
         let plan = Plan {
             min_runs: workload.min_runs,
@@ -219,7 +221,14 @@ impl<'a> Session<'a> {
         let mut times = Times::default();
         for workload in &self.config.workloads {
             for input in &workload.inputs {
-                let found = self.compare([base, head], workload, input, share, &mut times);
+                let found = self.compare(
+                    [base, head],
+                    workload,
+                    input,
+                    share,
+                    Some(&attribution),
+                    &mut times,
+                );
                 let (profiler, outcome) = match found {
                     Err(failure) if failure.cancelled => return Err(failure),
                     Err(failure) => (None, Outcome::Failed(failed(failure))),
@@ -306,6 +315,9 @@ fn ended(decided: &Decided, workload: &Workload) -> String {
     };
     match decided.ended {
         Ended::Clear => String::new(),
+        Ended::NotReached => {
+            format!("ended after {runs} of each side, which get to nothing that changed")
+        }
         Ended::MostRuns => {
             format!("ended after {runs} of each side, the most that `runs` allows")
         }

@@ -10,6 +10,7 @@
 //! Runs alternate A B B A, so that whatever drifts over time (heat, another program, a cache that fills) meets both
 //! sides alike.
 
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 use perfblame_analysis::{Diff, DiffError, DiffQuery, Loaded, MinDelta, Verdict, diff};
@@ -67,12 +68,19 @@ impl Plan {
     }
 }
 
+/// What is left to do after a run: reading its profile. The next run need not wait for it.
+pub type Reading = Box<dyn FnOnce() -> Result<Profile, Failure> + Send>;
+
 /// Makes runs.
 pub trait Runs {
     /// Makes one, as `number` (from 0) of its side.
-    fn run(&mut self, side: Side, number: u32) -> Result<Profile, Failure>;
+    fn run(&mut self, side: Side, number: u32) -> Result<Reading, Failure>;
     /// Whether there is time for one more pair; both sides have `done` runs.
     fn has_time(&mut self, done: u32) -> bool;
+    /// Whether the code says that there can be no difference: what changed is not run.
+    fn cannot_differ(&mut self, _diff: &Diff) -> bool {
+        false
+    }
     /// The runs were compared.
     fn looked(&mut self, runs: u32, verdict: Verdict, clear: bool);
 }
@@ -95,6 +103,8 @@ pub enum Ended {
     MostRuns,
     /// There was no time for more.
     Budget,
+    /// What changed is not run, so that there is nothing to find.
+    NotReached,
 }
 
 /// Runs of both sides.
@@ -132,18 +142,25 @@ impl Sides {
 pub fn decide(plan: &Plan, sides: &mut Sides, runs: &mut dyn Runs) -> Result<Decided, Failure> {
     let looks = plan.looks();
     let most = looks.last().copied().unwrap_or(1);
-    let mut next = looks.iter().copied().find(|look| *look >= sides.done()).unwrap_or(most);
+    let mut done = sides.done();
+    let mut next = looks.iter().copied().find(|look| *look >= done).unwrap_or(most);
     // What is stored was looked at when it was made: this is the same look again.
-    let mut look_now = sides.done() >= plan.min_runs;
+    let mut look_now = done >= plan.min_runs;
+    let mut unread = Unread::default();
     loop {
-        let done = sides.done();
         let out_of_time = done >= 1 && done < most && !runs.has_time(done);
         if look_now || done >= next || out_of_time {
+            unread.read(sides)?;
             let diff = sides.compare(&plan.query).map_err(cannot_compare)?;
-            let (verdict, clear) = judge(plan, &diff);
-            runs.looked(done, verdict, clear);
+            let (mut verdict, clear) = judge(plan, &diff);
+            let cannot_differ = !clear && done >= plan.min_runs && runs.cannot_differ(&diff);
+            if cannot_differ {
+                verdict = Verdict::Unchanged;
+            }
+            runs.looked(done, verdict, clear || cannot_differ);
             let ended = match (clear, done >= most) {
                 (true, _) => Some(Ended::Clear),
+                _ if cannot_differ => Some(Ended::NotReached),
                 (_, true) => Some(Ended::MostRuns),
                 _ => out_of_time.then_some(Ended::Budget),
             };
@@ -155,7 +172,55 @@ pub fn decide(plan: &Plan, sides: &mut Sides, runs: &mut dyn Runs) -> Result<Dec
         }
         for side in order(done) {
             let name = format!("{} run {}", ["base", "head"][side as usize], done + 1);
-            sides.add(side, runs.run(side, done)?, name);
+            let reading = runs.run(side, done)?;
+            unread.read(sides)?;
+            unread.begin(side, name, reading);
+        }
+        done += 1;
+    }
+}
+
+/// The profile of the last run, read while the next run is made: reading takes a part of a second, which would add up.
+/// A machine with one processor reads at once, since it would take the time from the run.
+#[derive(Default)]
+struct Unread {
+    last: Option<(Side, String, Began)>,
+}
+
+enum Began {
+    Elsewhere(JoinHandle<Result<Profile, Failure>>),
+    Here(Reading),
+}
+
+impl Unread {
+    fn begin(&mut self, side: Side, name: String, reading: Reading) {
+        let several = std::thread::available_parallelism().is_ok_and(|cores| cores.get() > 1);
+        let began = if several {
+            Began::Elsewhere(std::thread::spawn(reading))
+        } else {
+            Began::Here(reading)
+        };
+        self.last = Some((side, name, began));
+    }
+
+    fn read(&mut self, sides: &mut Sides) -> Result<(), Failure> {
+        let Some((side, name, began)) = self.last.take() else { return Ok(()) };
+        let profile = match began {
+            Began::Here(reading) => reading(),
+            Began::Elsewhere(thread) => {
+                thread.join().unwrap_or_else(|_| Err(Failure::new("reading a profile failed", "")))
+            }
+        };
+        sides.add(side, profile?, name);
+        Ok(())
+    }
+}
+
+impl Drop for Unread {
+    /// Whoever stops waits for what was begun, so that nothing is written after the end.
+    fn drop(&mut self) {
+        if let Some((_, _, Began::Elsewhere(thread))) = self.last.take() {
+            let _ = thread.join();
         }
     }
 }

@@ -29,6 +29,6 @@ mod uftrace;
 
 pub use choose::{Choice, choose};
 pub use error::RecordError;
-pub use profiler::{CallGraph, Event, JavaExact, Profiler, Settings};
+pub use profiler::{CallGraph, Event, JavaExact, Profiler, Settings, Tried};
 pub use program::{Input, Output, Program};
 pub use record::{Recorded, frequency_for, record_run, run_plain};

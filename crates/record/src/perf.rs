@@ -15,10 +15,12 @@ use std::io::{Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::sync::PoisonError;
 use std::time::Duration;
 
 use crate::child::Limits;
 use crate::command::{Kind, find, locate, with_words};
+use crate::profiler::WhatWorks;
 use crate::record::{Made, Run};
 use crate::{CallGraph, Event, Profiler, RecordError, child, elf, install};
 
@@ -46,7 +48,7 @@ pub fn record(run: &Run<'_>) -> Result<Made, RecordError> {
     let control = run.scratch.join("control");
     let controlled = nix::unistd::mkfifo(&control, nix::sys::stat::Mode::S_IRWXU).is_ok();
     let optional = [
-        (compresses(&perf)).then(|| "-z=1".into()),
+        compresses(&perf, run).then(|| "-z=1".into()),
         controlled.then(|| joined("--control=fifo:", &control)),
     ];
     let (options, own) = probe(&perf, run, options, &optional)?;
@@ -137,13 +139,20 @@ fn call_graph(run: &Run<'_>, path: &Path, kind: &Kind, notes: &mut Vec<String>) 
     format!("dwarf,{stack}")
 }
 
-fn compresses(perf: &Path) -> bool {
+fn compresses(perf: &Path, run: &Run<'_>) -> bool {
+    let key = vec![perf.as_os_str().to_owned(), "version".into()];
+    let mut tried = run.settings.tried.0.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some((_, works)) = tried.iter().find(|(known, _)| *known == key) {
+        return works.optional;
+    }
     let output =
         Command::new(perf).args(["version", "--build-options"]).stdin(Stdio::null()).output();
-    output.is_ok_and(|output| {
+    let optional = output.is_ok_and(|output| {
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
         text.lines().any(|line| line.contains("zstd") && line.contains("on "))
-    })
+    });
+    tried.push((key, WhatWorks { optional, own: Duration::ZERO }));
+    optional
 }
 
 /// Tries the options on a program that does nothing, and without the optional ones when perf is too old for them.
@@ -156,12 +165,23 @@ fn probe(
 ) -> Result<(Vec<OsString>, Duration), RecordError> {
     let with: Vec<OsString> =
         options.iter().cloned().chain(optional.iter().flatten().cloned()).collect();
+    let key = [&[perf.as_os_str().to_owned()], &*options].concat();
+    let mut tried = run.settings.tried.0.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some((_, works)) = tried.iter().find(|(known, _)| *known == key) {
+        return Ok((if works.optional { with } else { options }, works.own));
+    }
     let first = match try_out(perf, run, &with)? {
-        Ok(own) => return Ok((with, own)),
+        Ok(own) => {
+            tried.push((key, WhatWorks { optional: true, own }));
+            return Ok((with, own));
+        }
         Err(complaint) => complaint,
     };
     let complaint = match try_out(perf, run, &options)? {
-        Ok(own) => return Ok((options, own)),
+        Ok(own) => {
+            tried.push((key, WhatWorks { optional: false, own }));
+            return Ok((options, own));
+        }
         Err(complaint) => complaint,
     };
     let complaint = if complaint.trim().is_empty() { first } else { complaint };

@@ -2,6 +2,8 @@
 
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 /// A profiler that can be driven.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -90,6 +92,28 @@ pub struct Settings {
     /// Given to the profiler as they are, before the program: options of `perf record`, `py-spy record`, `uftrace
     /// record`, `java` or `node`.
     pub extra: Vec<OsString>,
+    /// What trying the profiler out has told; clones share it, so that only the first run pays for it.
+    pub tried: Tried,
+}
+
+/// What trying a profiler out has told.
+#[derive(Clone, Default)]
+pub struct Tried(pub(crate) Arc<Mutex<Vec<(Vec<OsString>, WhatWorks)>>>);
+
+impl std::fmt::Debug for Tried {
+    /// Says nothing: settings are the same whatever was tried out.
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.write_str("Tried")
+    }
+}
+
+/// What works of the options that were tried.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct WhatWorks {
+    /// The options that older versions do not know, too.
+    pub optional: bool,
+    /// CPU time of the profiler itself, on a program that does nothing.
+    pub own: Duration,
 }
 
 /// How native stacks are walked.

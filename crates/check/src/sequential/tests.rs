@@ -49,7 +49,7 @@ const COSTS: [(&str, f64); 8] = [
 ];
 
 impl Runs for Program {
-    fn run(&mut self, side: Side, _: u32) -> Result<Profile, Failure> {
+    fn run(&mut self, side: Side, _: u32) -> Result<Reading, Failure> {
         let mut builder = ProfileBuilder::new(Grain::Functions, Times::Drop);
         let metric = builder.metric(Metric {
             period: Some(1_000_000),
@@ -69,7 +69,8 @@ impl Runs for Program {
             builder.add(at, None, metric, samples as i64 * 1_000_000);
             builder.count_samples(samples as u64);
         }
-        Ok(builder.finish())
+        let profile = builder.finish();
+        Ok(Box::new(|| Ok(profile)))
     }
 
     fn has_time(&mut self, _: u32) -> bool {
@@ -142,7 +143,7 @@ fn a_slower_function_is_found() {
 fn no_time_means_the_answer_so_far() {
     struct Hurried(Program);
     impl Runs for Hurried {
-        fn run(&mut self, side: Side, number: u32) -> Result<Profile, Failure> {
+        fn run(&mut self, side: Side, number: u32) -> Result<Reading, Failure> {
             self.0.run(side, number)
         }
         fn has_time(&mut self, done: u32) -> bool {

@@ -3,6 +3,7 @@
 use std::fs::{self, File};
 use std::io::Read;
 use std::path::Path;
+use std::sync::{Arc, OnceLock};
 
 use super::bytes::ByteOrder;
 use super::elf::build_id_of_notes;
@@ -23,11 +24,11 @@ pub struct KernelSymbols {
 
 impl KernelSymbols {
     /// The symbols of the kernel with this build id, or of this release where no build id was recorded.
-    pub fn find(build_id: Option<&[u8]>, release: Option<&str>) -> Option<Self> {
+    pub fn find(build_id: Option<&[u8]>, release: Option<&str>) -> Option<Arc<Self>> {
         if let Some(path) = build_id.and_then(|id| in_perf_cache(id, "kallsyms"))
             && let Some(symbols) = File::open(path).ok().and_then(Self::parse)
         {
-            return Some(symbols);
+            return Some(Arc::new(symbols));
         }
         let same = match build_id {
             Some(build_id) => {
@@ -38,7 +39,15 @@ impl KernelSymbols {
         if !same {
             return None;
         }
-        File::open("/proc/kallsyms").ok().and_then(Self::parse)
+        Self::running()
+    }
+
+    /// The symbols of the kernel that runs this program: the same for all files, and slow to come by, as the kernel
+    /// prints its list anew each time.
+    fn running() -> Option<Arc<Self>> {
+        static RUNNING: OnceLock<Option<Arc<KernelSymbols>>> = OnceLock::new();
+        let list = || File::open("/proc/kallsyms").ok().and_then(Self::parse).map(Arc::new);
+        RUNNING.get_or_init(list).clone()
     }
 
     /// Reads a list as `/proc/kallsyms` prints it; none when addresses are hidden from us.

@@ -4,6 +4,7 @@
 
 use std::num::NonZeroU64;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use hashbrown::HashMap;
 use perfblame_cct::{
@@ -59,7 +60,7 @@ pub struct FrameTable {
     /// Code made at run time, by process.
     jit: HashMap<u32, JitState>,
     /// Looked for when the first kernel address comes.
-    kernel: Option<KernelSymbols>,
+    kernel: Option<Arc<KernelSymbols>>,
     kernel_looked_for: bool,
     pub kernel_told: KernelTold,
     /// Programs loaded into the kernel, as records announce them.
