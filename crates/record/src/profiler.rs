@@ -98,7 +98,10 @@ pub struct Settings {
 
 /// What trying a profiler out has told.
 #[derive(Clone, Default)]
-pub struct Tried(pub(crate) Arc<Mutex<Vec<(Vec<OsString>, WhatWorks)>>>);
+pub struct Tried(pub(crate) Arc<Mutex<Outcomes>>);
+
+/// What came of trying out command lines.
+pub(crate) type Outcomes = Vec<(Vec<OsString>, WhatWorks)>;
 
 impl std::fmt::Debug for Tried {
     /// Says nothing: settings are the same whatever was tried out.
