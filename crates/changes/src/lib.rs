@@ -18,7 +18,8 @@ pub use change_set::{
     Language,
 };
 pub use classes::{
-    ClassOptions, ClassesError, MethodLabels, WhichSide, class_changes, class_changes_with,
+    ClassCount, ClassOptions, ClassesError, MethodLabels, WhichSide, class_changes,
+    class_changes_with, count_classes,
 };
 pub use compare::{ChangedFile, FileVersion, SourceComparison, compare_sources, file_kind};
 pub use git::{Commit, GitError, History, Repository, Revision};
