@@ -11,3 +11,11 @@ pub fn planted(options: &[&str]) -> Result<()> {
     let options = if options.is_empty() { &["--out", "docs/accuracy.md"][..] } else { options };
     shell::run("cargo", &[&run[..], options].concat())
 }
+
+/// The experiment of the PARCS paper. Without options all programs are run and the document is rewritten; a start that
+/// was interrupted goes on.
+pub fn parcs(options: &[&str]) -> Result<()> {
+    let run = ["run", "--release", "--quiet", "--package", "perfblame-eval-parcs", "--"];
+    let options = if options.is_empty() { &["--out", "docs/eval-parcs.md"][..] } else { options };
+    shell::run("cargo", &[&run[..], options].concat())
+}

@@ -21,6 +21,9 @@ usage: cargo xtask <command>
   bench [NAME…]     run the benches (or those named) beside their peers and rewrite their rows in docs/benchmarks.md
   eval planted [OPTION…]
                     plant slowdowns in noisy runs and rewrite docs/accuracy.md; options as of perfblame-eval-planted
+  eval parcs [OPTION…]
+                    rerun the PARCS experiment on real Java programs and rewrite docs/eval-parcs.md; goes on where it
+                    stopped; options as of perfblame-eval-parcs
   fuzz [--seconds N] [TARGET…]
                     run every fuzz target (or those named) for N seconds each, 60 unless told
   bless             rewrite snapshots and generated documents
@@ -35,6 +38,7 @@ fn main() -> Result<()> {
         ["test", "--unit"] => test::unit(),
         ["tidy"] => tidy::run(),
         ["bench", names @ ..] => bench::run(names),
+        ["eval", "parcs", rest @ ..] => eval::parcs(rest),
         ["eval", "planted", rest @ ..] => eval::planted(rest),
         ["fuzz", rest @ ..] => fuzz::run(rest),
         ["bless"] => bless::run(),

@@ -14,6 +14,7 @@ mod class_file;
 mod colors;
 mod compare;
 mod costs;
+mod count;
 mod fingerprint;
 mod instructions;
 mod labels;
@@ -25,6 +26,7 @@ mod scan;
 
 use std::path::PathBuf;
 
+pub use count::{ClassCount, count_classes};
 pub use labels::{MethodLabels, WhichSide};
 
 use crate::ChangeSet;

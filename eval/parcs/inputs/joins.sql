@@ -1,0 +1,10 @@
+CREATE TABLE person(id INT PRIMARY KEY, name VARCHAR(20), town INT);
+CREATE TABLE town(id INT PRIMARY KEY, name VARCHAR(20));
+CREATE TABLE visit(person INT, town INT, seen INT);
+CREATE INDEX visit_person ON visit(person);
+INSERT INTO town SELECT x, 'town ' || x FROM SYSTEM_RANGE(0, 49);
+INSERT INTO person SELECT x, 'person ' || x, MOD(x, 50) FROM SYSTEM_RANGE(1, 1000);
+INSERT INTO visit SELECT MOD(x, 1000) + 1, MOD(x * 13, 50), MOD(x, 30) FROM SYSTEM_RANGE(1, 4000);
+SELECT t.name, COUNT(*) FROM person p JOIN visit v ON v.person = p.id JOIN town t ON t.id = v.town WHERE p.town <> v.town GROUP BY t.name ORDER BY 2 DESC, 1 LIMIT 10;
+SELECT p.name FROM person p WHERE NOT EXISTS (SELECT 1 FROM visit v WHERE v.person = p.id AND v.seen > 20) ORDER BY p.name LIMIT 10;
+SELECT t.name, p.name FROM town t LEFT JOIN person p ON p.town = t.id AND p.id < 60 ORDER BY t.id, p.id;

@@ -1,0 +1,11 @@
+CREATE TABLE account(id INT PRIMARY KEY, owner VARCHAR(20) UNIQUE, amount INT CHECK (amount >= 0));
+INSERT INTO account SELECT x, 'owner ' || x, 1000 FROM SYSTEM_RANGE(1, 2000);
+UPDATE account SET amount = amount + MOD(id, 10);
+UPDATE account SET amount = amount - 100 WHERE MOD(id, 3) = 0;
+DELETE FROM account WHERE MOD(id, 7) = 0;
+MERGE INTO account KEY(id) SELECT x, 'owner ' || x, 5 FROM SYSTEM_RANGE(1990, 2100);
+BEGIN TRANSACTION;
+UPDATE account SET amount = 0;
+ROLLBACK;
+ALTER TABLE account ADD COLUMN note VARCHAR(30) DEFAULT 'none';
+SELECT COUNT(*), SUM(amount), MIN(note) FROM account;
