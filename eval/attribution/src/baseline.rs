@@ -8,13 +8,14 @@ use anyhow::{Context, Result};
 use perfblame_analysis::{LoadOptions, Source, load};
 use perfblame_cct::{Grain, MetricId, Profile, group_totals};
 use perfblame_readers::Tally;
-use perfblame_record::{Settings, record_run};
+use perfblame_record::{Profiler, Settings, record_run};
+use serde::{Deserialize, Serialize};
 
 use crate::functions::Function;
 use crate::workshop::Workshop;
 
 /// A function of the base.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Known {
     pub file: String,
     pub function: Function,
@@ -27,23 +28,27 @@ pub struct Known {
 /// All functions of a project that have a name of their own in their file, in the order of their files.
 pub fn baseline(workshop: &Workshop<'_>, work: &Path) -> Result<Vec<Known>> {
     let folder = work.join(workshop.project.name).join("baseline");
+    let kept = folder.join("shares.json");
+    if let Ok(text) = std::fs::read(&kept) {
+        return serde_json::from_slice(&text).with_context(|| kept.display().to_string());
+    }
+    // Read at once: native profiles are read together with the program, which does not stay as it is.
+    let _ = std::fs::remove_dir_all(&folder);
     std::fs::create_dir_all(&folder)?;
     let profiler = workshop.project.profiler;
-    let path = folder.join(format!("run.{}", profiler.extension()));
-    if !path.exists() {
-        let program = workshop.program();
-        let settings = Settings { frequency: Some(1_999), ..Settings::default() };
-        let settings = if profiler == perfblame_record::Profiler::PySpy {
-            Settings { frequency: Some(500), ..settings }
-        } else {
-            settings
-        };
-        record_run(profiler, &program, &settings, &folder, "run", &AtomicBool::new(false))?;
-    }
+    let program = workshop.program();
+    // py-spy stops the program for every sample.
+    let frequency = if profiler == Profiler::PySpy { 500 } else { 1_999 };
+    let settings = Settings { frequency: Some(frequency), ..Settings::default() };
+    let never = AtomicBool::new(false);
+    let recorded = record_run(profiler, &program, &settings, &folder, "run", &never)?;
+    let path = recorded.profiles.into_iter().next().context("there is no baseline profile")?;
     let options = LoadOptions { grain: Grain::Frames, ..LoadOptions::default() };
     let loaded = load(&[Source::File(path)], options, &Tally::default())?;
     let profile = loaded.runs.profile(0).context("the baseline profile is empty")?;
-    shares(workshop, &profile)
+    let known = shares(workshop, &profile)?;
+    std::fs::write(&kept, serde_json::to_vec_pretty(&known)?)?;
+    Ok(known)
 }
 
 fn shares(workshop: &Workshop<'_>, profile: &Profile) -> Result<Vec<Known>> {

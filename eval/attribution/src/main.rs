@@ -8,8 +8,8 @@ use clap::Parser;
 use indicatif::{ProgressBar, ProgressStyle};
 use perfblame_eval_attribution::ask::{Scored, ask, score};
 use perfblame_eval_attribution::baseline::{Known, baseline};
-use perfblame_eval_attribution::case::{Spec, read, truth_file};
-use perfblame_eval_attribution::making::make;
+use perfblame_eval_attribution::case::{Sort, Spec, read, truth_file};
+use perfblame_eval_attribution::making::{make, verify};
 use perfblame_eval_attribution::project::{PROJECTS, Project};
 use perfblame_eval_attribution::table;
 use perfblame_eval_attribution::workshop::Workshop;
@@ -43,6 +43,9 @@ struct Args {
     /// Make and ask nothing; the table of what is there
     #[arg(long)]
     table_only: bool,
+    /// Measure the slow commits again, and give up those that are not slower or far too slow
+    #[arg(long)]
+    verify: bool,
     /// List what the baseline of each project shows
     #[arg(long)]
     show_baseline: bool,
@@ -114,6 +117,23 @@ fn make_all(
     work: &std::path::Path,
     bar: &ProgressBar,
 ) -> Result<()> {
+    if args.verify {
+        let workshop = Workshop::open(project, work)?;
+        for spec in specs.iter().filter(|spec| matches!(spec.sort, Sort::Slow(_))) {
+            let path = truth_file(project, &spec.name(), work);
+            let Ok(mut truth) = read(&path) else { continue };
+            let (ratio, good) = verify(&workshop, &spec.name())?;
+            bar.suspend(|| eprintln!("{} {} {:.2} {ratio:.2} {good}", project.name, spec.name(), truth.ratio));
+            if good {
+                truth.ratio = ratio;
+                std::fs::write(path, serde_json::to_vec_pretty(&truth)?)?;
+            } else {
+                std::fs::remove_file(path)?;
+                let answer = work.join(project.name).join("answers").join(format!("{}.json", spec.name()));
+                let _ = std::fs::remove_file(answer);
+            }
+        }
+    }
     let missing: Vec<&Spec> =
         specs.iter().filter(|spec| !truth_file(project, &spec.name(), work).exists()).collect();
     bar.inc((specs.len() - missing.len()) as u64);

@@ -16,6 +16,8 @@ pub struct Workshop<'a> {
     pub project: &'a Project,
     pub repository: PathBuf,
     pub root: PathBuf,
+    /// Another one that stays at the base, so that both can be measured in turns.
+    pub base: PathBuf,
     /// What the base prints.
     pub expected: Vec<u8>,
 }
@@ -25,13 +27,17 @@ impl<'a> Workshop<'a> {
     pub fn open(project: &'a Project, work: &Path) -> Result<Self> {
         let repository = project.repository(work)?;
         let root = work.join(project.name).join("workshop");
-        if !root.exists() {
-            let place = root.display().to_string();
-            git(&repository, &["worktree", "prune"])?;
-            git(&repository, &["worktree", "add", "-q", "--detach", &place, BASE])?;
+        let base = work.join(project.name).join("base");
+        for folder in [&root, &base] {
+            if !folder.exists() {
+                let place = folder.display().to_string();
+                git(&repository, &["worktree", "prune"])?;
+                git(&repository, &["worktree", "add", "-q", "--detach", &place, BASE])?;
+            }
         }
-        let mut workshop = Self { project, repository, root, expected: Vec::new() };
+        let mut workshop = Self { project, repository, root, base, expected: Vec::new() };
         workshop.reset()?;
+        workshop.build_in(&workshop.base)?;
         workshop.build()?;
         workshop.run().context("the base does not run")?;
         workshop.expected = workshop.printed()?;
@@ -46,8 +52,12 @@ impl<'a> Workshop<'a> {
 
     /// Builds what is there.
     pub fn build(&self) -> Result<()> {
+        self.build_in(&self.root)
+    }
+
+    fn build_in(&self, folder: &Path) -> Result<()> {
         let Some(build) = self.project.build else { return Ok(()) };
-        run(Command::new("sh").current_dir(&self.root).args(["-c", build])).map(drop)
+        run(Command::new("sh").current_dir(folder).args(["-c", build])).map(drop)
     }
 
     /// The program, printing into a file.
@@ -72,26 +82,26 @@ impl<'a> Workshop<'a> {
 
     /// The CPU time of a run.
     pub fn run(&self) -> Result<f64> {
-        let ran = run_plain(&self.program(), &AtomicBool::new(false))?;
-        if !ran.status.success() {
-            bail!("the program failed: {}", ran.status);
-        }
-        Ok(ran.cpu.as_secs_f64())
+        cost_of(&self.program())
     }
 
-    /// The least CPU time of some runs. Other programs on the machine only ever add.
-    pub fn cost(&self, runs: usize) -> Result<f64> {
-        let mut least = f64::INFINITY;
+    /// CPU time of what is built here, in parts of the base's: the least of some runs of each, taken in turns. Other
+    /// programs on the machine only ever add.
+    pub fn ratio(&self, runs: usize) -> Result<f64> {
+        let base = Program { directory: self.base.clone(), ..self.program() };
+        let (mut before, mut after) = (f64::INFINITY, f64::INFINITY);
         for _ in 0..runs {
-            least = least.min(self.run()?);
+            before = before.min(cost_of(&base)?);
+            after = after.min(self.run()?);
         }
-        Ok(least)
+        Ok(after / before)
     }
 
-    /// Builds, runs, and compares what is printed with what the base prints.
+    /// Builds, runs, and compares what is printed with what the base prints; true when all is well.
     pub fn works(&self) -> bool {
-        let same = || Ok::<bool, anyhow::Error>(self.printed()? == self.expected);
-        self.build().is_ok() && self.run().is_ok() && same().unwrap_or(false)
+        self.build().is_ok()
+            && self.run().is_ok()
+            && self.printed().is_ok_and(|printed| printed == self.expected)
     }
 
     /// The source files, by path below the root, in their order.
@@ -118,4 +128,12 @@ impl<'a> Workshop<'a> {
     pub fn functions(&self, file: &str) -> Result<Vec<Function>> {
         Ok(functions(&self.text(file)?, self.project.language))
     }
+}
+
+fn cost_of(program: &Program) -> Result<f64> {
+    let ran = run_plain(program, &AtomicBool::new(false))?;
+    if !ran.status.success() {
+        bail!("the program failed: {}", ran.status);
+    }
+    Ok(ran.cpu.as_secs_f64())
 }
