@@ -18,8 +18,8 @@ pub use change_set::{
     Language,
 };
 pub use classes::{
-    ClassCount, ClassOptions, ClassesError, ComparedClasses, MethodLabels, WhichSide, class_changes,
-    compare_classes, compare_jars, count_classes,
+    ClassCount, ClassOptions, ClassesError, ComparedClasses, MethodLabels, WhichSide,
+    class_changes, compare_classes, compare_jars, count_classes,
 };
 pub use compare::{ChangedFile, FileVersion, SourceComparison, compare_sources, file_kind};
 pub use git::{Commit, GitError, History, Repository, Revision};

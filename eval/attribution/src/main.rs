@@ -123,13 +123,16 @@ fn make_all(
             let path = truth_file(project, &spec.name(), work);
             let Ok(mut truth) = read(&path) else { continue };
             let (ratio, good) = verify(&workshop, &spec.name())?;
-            bar.suspend(|| eprintln!("{} {} {:.2} {ratio:.2} {good}", project.name, spec.name(), truth.ratio));
+            bar.suspend(|| {
+                eprintln!("{} {} {:.2} {ratio:.2} {good}", project.name, spec.name(), truth.ratio)
+            });
             if good {
                 truth.ratio = ratio;
                 std::fs::write(path, serde_json::to_vec_pretty(&truth)?)?;
             } else {
                 std::fs::remove_file(path)?;
-                let answer = work.join(project.name).join("answers").join(format!("{}.json", spec.name()));
+                let answer =
+                    work.join(project.name).join("answers").join(format!("{}.json", spec.name()));
                 let _ = std::fs::remove_file(answer);
             }
         }

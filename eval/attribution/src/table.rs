@@ -36,7 +36,10 @@ pub fn tables(rows: &[Scored]) -> String {
     sorts.sort_unstable();
     sorts.dedup();
     let _ = writeln!(out, "\n## By kind of slowdown\n");
-    let _ = writeln!(out, "| kind | commits | called regressed | right hunk first | among the first three |");
+    let _ = writeln!(
+        out,
+        "| kind | commits | called regressed | right hunk first | among the first three |"
+    );
     let _ = writeln!(out, "|---|--:|--:|--:|--:|");
     for sort in sorts {
         let of: Vec<&&Scored> = slow.iter().filter(|row| row.truth.sort == sort).collect();
@@ -61,7 +64,10 @@ pub fn tables(rows: &[Scored]) -> String {
         }
     }
     let _ = writeln!(out, "\n## All commits\n");
-    let _ = writeln!(out, "| commit | what | slower when made | as measured | runs | verdict | right hunk |");
+    let _ = writeln!(
+        out,
+        "| commit | what | slower when made | as measured | runs | verdict | right hunk |"
+    );
     let _ = writeln!(out, "|---|---|--:|--:|--:|---|---|");
     for row in rows {
         let right = match (row.is_slow(), row.right, row.is_called_guilty()) {
@@ -117,8 +123,12 @@ type Part<'a> = (String, Vec<&'a Scored>, Vec<&'a Scored>);
 
 fn summary(what: &str, parts: &[Part<'_>]) -> String {
     let mut out = String::new();
-    let (head, rule) = if what.is_empty() { (String::new(), "") } else { (format!(" {what} |"), "---|") };
-    let _ = writeln!(out, "|{head} called regressed | right hunk first | among the first three | innocent called guilty |");
+    let (head, rule) =
+        if what.is_empty() { (String::new(), "") } else { (format!(" {what} |"), "---|") };
+    let _ = writeln!(
+        out,
+        "|{head} called regressed | right hunk first | among the first three | innocent called guilty |"
+    );
     let _ = writeln!(out, "|{rule}--:|--:|--:|--:|");
     for (name, slow, innocent) in parts {
         let count = |fits: &dyn Fn(&Scored) -> bool| {
@@ -140,7 +150,9 @@ fn summary(what: &str, parts: &[Part<'_>]) -> String {
 
 /// The same by how much slower the runs of the check were.
 fn by_size(slow: &[&Scored]) -> String {
-    let mut out = String::from("\n## By size\n\n| slower, as measured | commits | right hunk first | among the first three |\n|---|--:|--:|--:|\n");
+    let mut out = String::from(
+        "\n## By size\n\n| slower, as measured | commits | right hunk first | among the first three |\n|---|--:|--:|--:|\n",
+    );
     let bounds = [(f64::MIN, 0.05), (0.05, 0.15), (0.15, 0.3), (0.3, f64::MAX)];
     for (low, high) in bounds {
         let fits = |row: &&&Scored| {
@@ -168,7 +180,12 @@ fn by_size(slow: &[&Scored]) -> String {
 fn told(row: &Scored) -> String {
     let truth = &row.truth;
     let place = truth.host.as_ref().map_or("nothing".to_owned(), |place| {
-        format!("`{}` in `{}` ({:.0} % of the whole before)", place.function, place.file, truth.share * 100.0)
+        format!(
+            "`{}` in `{}` ({:.0} % of the whole before)",
+            place.function,
+            place.file,
+            truth.share * 100.0
+        )
     });
     let what = match row.verdict.as_str() {
         "failed" => "the check failed".to_owned(),
@@ -181,7 +198,8 @@ fn told(row: &Scored) -> String {
         }
         verdict => format!("called {verdict} after {} + {} runs", row.runs.0, row.runs.1),
     };
-    let measured = row.ratio.map_or(String::new(), |ratio| format!(", measured {}", percent(ratio)));
+    let measured =
+        row.ratio.map_or(String::new(), |ratio| format!(", measured {}", percent(ratio)));
     format!("{} {}, {}{measured}: {place}; {what}.", truth.project, truth.case, truth.sort)
 }
 
@@ -200,5 +218,6 @@ pub fn document(tables: &str, projects: &[&Project], seed: u64) -> String {
             project.profiler.name()
         );
     }
-    include_str!("how.md").replace("$PROJECTS", list.trim_end()).replace("$SEED", &seed.to_string()) + tables
+    include_str!("how.md").replace("$PROJECTS", list.trim_end()).replace("$SEED", &seed.to_string())
+        + tables
 }

@@ -50,10 +50,8 @@ impl Named {
 
 /// Looks at the methods that a staged comparison names.
 pub fn attribution(stages: &Stages, code: &Code) -> Attribution {
-    let mut found = Attribution {
-        unexplained: stages.side_effects.subtrees.len(),
-        ..Attribution::default()
-    };
+    let mut found =
+        Attribution { unexplained: stages.side_effects.subtrees.len(), ..Attribution::default() };
     for part in [&stages.added, &stages.deleted] {
         found.stage_1.add(&named(part, code));
     }
@@ -77,7 +75,12 @@ fn named(part: &StagePart, code: &Code) -> Named {
     named
 }
 
-fn brings_in(code: &Code, subtree: &StagedSubtree, first: &FunctionView, root: &FunctionView) -> bool {
+fn brings_in(
+    code: &Code,
+    subtree: &StagedSubtree,
+    first: &FunctionView,
+    root: &FunctionView,
+) -> bool {
     let called = last_name(&root.name);
     // A class is initialised at its first use, which no call names.
     let by_use = called == "<clinit>" && !subtree.candidates.is_empty();

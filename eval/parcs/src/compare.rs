@@ -138,7 +138,9 @@ pub fn by_stages(before: &Loaded, after: &Loaded, code: &Code) -> Result<Stages>
         skip_tree: true,
         ..DiffQuery::default()
     };
-    let Some(stages) = diff(before, after, &query)?.stages else { bail!("no stages in the answer") };
+    let Some(stages) = diff(before, after, &query)?.stages else {
+        bail!("no stages in the answer")
+    };
     Ok(stages)
 }
 
@@ -217,7 +219,9 @@ pub fn strict_score(before: &RunSet, after: &RunSet) -> f64 {
 
 impl Taken {
     fn of(stages: &Stages) -> Self {
-        let overlap = |name: &str| stages.overlaps.iter().find(|(known, _)| *known == name).map(|(_, value)| *value);
+        let overlap = |name: &str| {
+            stages.overlaps.iter().find(|(known, _)| *known == name).map(|(_, value)| *value)
+        };
         let size = |part: &perfblame_analysis::StagePart| (part.total.subtrees, part.total.nodes);
         Self {
             common: stages.common.nodes,

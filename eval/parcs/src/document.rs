@@ -22,7 +22,8 @@ pub fn machine() -> String {
         let line = text.lines().find(|line| line.starts_with("MemTotal:"))?.to_owned();
         line.split_whitespace().nth(1)?.parse::<u64>().ok()
     });
-    let memory = memory.map_or(String::new(), |kilobytes| format!(" and {} GB of memory", kilobytes >> 20));
+    let memory =
+        memory.map_or(String::new(), |kilobytes| format!(" and {} GB of memory", kilobytes >> 20));
     format!("a virtual machine with {cores} cores{memory}")
 }
 
@@ -38,7 +39,10 @@ fn with_figures(measured: &[Measured]) -> Vec<(&'static Program, &Measured)> {
 pub fn document(measured: &[Measured], machine: &str) -> Written {
     let rows = with_figures(measured);
     let mut text = String::from(INTRODUCTION);
-    let _ = writeln!(text, "The figures here are from {machine}, shared with other work, with Java 17.\n");
+    let _ = writeln!(
+        text,
+        "The figures here are from {machine}, shared with other work, with Java 17.\n"
+    );
     text.push_str("## What the paper found, and what we find\n\n");
     text.push_str(&tables::claims(&rows));
     text.push_str("\n## Programs (table 1)\n\n");
@@ -55,7 +59,9 @@ pub fn document(measured: &[Measured], machine: &str) -> Written {
     );
     text.push_str(&tables::code(&rows));
     text.push_str("\n## What each stage takes out (table 4)\n\n");
-    text.push_str("Subtrees / nodes of both trees. Means over the inputs, ours and the paper's:\n\n");
+    text.push_str(
+        "Subtrees / nodes of both trees. Means over the inputs, ours and the paper's:\n\n",
+    );
     text.push_str(&tables::stage_means(&rows));
     text.push_str("\nOurs, input by input:\n\n");
     text.push_str(&tables::stages(&rows));

@@ -54,7 +54,12 @@ pub struct Cost {
 }
 
 /// Runs and compares a program with all its inputs. What fails is said and left out.
-pub fn measure(work: &Work, program: &Program, plan: &Plan, cancel: &AtomicBool) -> Result<Measured> {
+pub fn measure(
+    work: &Work,
+    program: &Program,
+    plan: &Plan,
+    cancel: &AtomicBool,
+) -> Result<Measured> {
     let mut measured = Measured { program: program.name.to_owned(), ..Measured::default() };
     let releases = [0, 1].map(|side| release(work, program, side));
     let [before, after] = releases;
@@ -122,11 +127,10 @@ fn measure_input(
         .chain([this_program.as_bytes()])
         .collect();
     let file = format!("{}-{}.json", input.name, key(&keys));
-    let compared =
-        work.step(&["compared", releases[0].program.name, &file], || compare(&before, &after, code))?;
-    let mean = |of: fn(&Ran) -> f64| {
-        runs[1].iter().map(of).sum::<f64>() / runs[1].len().max(1) as f64
-    };
+    let compared = work
+        .step(&["compared", releases[0].program.name, &file], || compare(&before, &after, code))?;
+    let mean =
+        |of: fn(&Ran) -> f64| runs[1].iter().map(of).sum::<f64>() / runs[1].len().max(1) as f64;
     let same = runs[1].iter().filter(|ran| ran.printed == plain.printed).count();
     let cost = Cost {
         cpu: [plain.cpu, mean(|ran| ran.cpu)],
@@ -141,7 +145,9 @@ pub fn order(runs: [usize; 2]) -> Vec<(usize, usize)> {
     let mut order = Vec::new();
     for number in 0..runs[0].max(runs[1]) {
         let both = if number % 2 == 0 { [0, 1] } else { [1, 0] };
-        order.extend(both.into_iter().filter(|side| number < runs[*side]).map(|side| (side, number + 1)));
+        order.extend(
+            both.into_iter().filter(|side| number < runs[*side]).map(|side| (side, number + 1)),
+        );
     }
     order
 }
@@ -171,5 +177,6 @@ pub fn agent(named: Option<&Path>) -> Result<PathBuf> {
     if !status.success() {
         bail!("the agent cannot be built");
     }
-    find_agent(named, &Places::of_this_process()).map_err(|none| anyhow::anyhow!("{none}; {}", none.help()))
+    find_agent(named, &Places::of_this_process())
+        .map_err(|none| anyhow::anyhow!("{none}; {}", none.help()))
 }

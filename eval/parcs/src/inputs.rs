@@ -64,7 +64,8 @@ fn ready(work: &Work, input: &Input) -> Result<Ready> {
     let kind = artifact.classifier.unwrap_or("jar");
     let unpacked = work.folder(&["inputs", &format!("{id}-{kind}-unpacked")], |folder| {
         let status = Command::new("jar").arg("xf").arg(&jar).current_dir(folder).status();
-        let status = status.context("jar, which unpacks archives, cannot be started; is a JDK there?")?;
+        let status =
+            status.context("jar, which unpacks archives, cannot be started; is a JDK there?")?;
         if !status.success() {
             bail!("{}: jar cannot unpack it", jar.display());
         }

@@ -97,7 +97,8 @@ fn programs(only: &[String]) -> Result<Vec<&'static Program>> {
 }
 
 fn runs(text: &str) -> Result<[usize; 2]> {
-    let parse = |text: &str| text.trim().parse().ok().filter(|runs: &usize| (1..=99).contains(runs));
+    let parse =
+        |text: &str| text.trim().parse().ok().filter(|runs: &usize| (1..=99).contains(runs));
     let both = text.split_once('+').and_then(|(one, other)| Some([parse(one)?, parse(other)?]));
     both.with_context(|| format!("--runs {text}: write it as 2+2"))
 }

@@ -19,8 +19,13 @@ const TIMEOUT: Duration = Duration::from_secs(600);
 
 /// The same for all. One compiler, since runs of a few seconds on few cores are over before the second has paid off;
 /// one collector thread, so that what other programs on the machine do matters less.
-const JVM: &[&str] =
-    &["-Xmx2g", "-Xss8m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Djava.awt.headless=true"];
+const JVM: &[&str] = &[
+    "-Xmx2g",
+    "-Xss8m",
+    "-XX:+UseSerialGC",
+    "-XX:TieredStopAtLevel=1",
+    "-Djava.awt.headless=true",
+];
 
 /// How to run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -99,7 +104,12 @@ pub fn run(
         "{:?} {:?} {:?} {:?} {} {}",
         JVM, program.jvm, program.arguments, program.packages, program.artifact, program.main
     );
-    let key = key(&[what.as_bytes(), release.version.as_bytes(), identity.as_bytes(), agent_key.as_bytes()]);
+    let key = key(&[
+        what.as_bytes(),
+        release.version.as_bytes(),
+        identity.as_bytes(),
+        agent_key.as_bytes(),
+    ]);
     let name = format!("{}-{key}", how.name());
     let parts = ["runs", program.name, release.version, input.name];
     let folder = work.place(&[&parts[..], &["x"]].concat())?;
@@ -121,7 +131,8 @@ pub fn run(
                 record_run(Profiler::JavaExact, &command, &settings, &folder, &name, cancel)
             }
         };
-        let recorded = recorded.with_context(|| format!("{} {} with {}", program.name, release.version, input.name))?;
+        let recorded = recorded
+            .with_context(|| format!("{} {} with {}", program.name, release.version, input.name))?;
         finish(&recorded, release, input, &out, &name, how, &key)
     })
 }
@@ -137,14 +148,21 @@ fn finish(
 ) -> Result<Ran> {
     let program = release.program;
     let exit_code = recorded.status.code();
-    let fine = exit_code.is_some_and(|code| program.exit_codes.is_empty() || program.exit_codes.contains(&code));
+    let fine = exit_code
+        .is_some_and(|code| program.exit_codes.is_empty() || program.exit_codes.contains(&code));
     if !fine {
         let said = std::fs::read_to_string(out.join("stderr")).unwrap_or_default();
         // Java says first what went wrong, after what libraries have to say.
         let told = |line: &&str| line.contains("Exception") || line.contains("rror");
         let mut lines = said.lines();
         let first = lines.find(told).or(said.lines().next()).unwrap_or("it says nothing");
-        bail!("{} {} with {} ended with {}: {first}", program.name, release.version, input.name, recorded.status);
+        bail!(
+            "{} {} with {} ended with {}: {first}",
+            program.name,
+            release.version,
+            input.name,
+            recorded.status
+        );
     }
     let profile = recorded.profiles.first().and_then(|path| path.file_name());
     let profile = profile.map(|name| name.to_string_lossy().into_owned());

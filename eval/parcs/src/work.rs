@@ -50,7 +50,8 @@ impl Work {
         make: impl FnOnce() -> Result<T>,
     ) -> Result<T> {
         let path = self.place(parts)?;
-        if let Some(kept) = fs::read(&path).ok().and_then(|text| serde_json::from_slice(&text).ok()) {
+        if let Some(kept) = fs::read(&path).ok().and_then(|text| serde_json::from_slice(&text).ok())
+        {
             return Ok(kept);
         }
         let made = make()?;

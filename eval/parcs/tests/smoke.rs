@@ -202,7 +202,8 @@ fn runs_take_turns() {
 #[test]
 fn the_document_has_every_table() {
     let cost = Cost { cpu: [1.0, 3.0], wall: [1.0, 3.0], printed: [2, 2] };
-    let input = Measurement { input: "commons-cli".to_owned(), compared: compared("document"), cost };
+    let input =
+        Measurement { input: "commons-cli".to_owned(), compared: compared("document"), cost };
     let measured = Measured {
         program: "checkstyle".to_owned(),
         code: drawn_code().counts,

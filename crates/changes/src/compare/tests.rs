@@ -1,3 +1,5 @@
+//! Every kind of change, in drawn sources.
+
 use std::fmt::Write as _;
 
 use expect_test::{Expect, expect};

@@ -1,3 +1,5 @@
+//! Changes, histories and lines in real repositories.
+
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};

@@ -1,3 +1,5 @@
+//! Frames as profilers spell them, held against drawn sources.
+
 use std::fmt::Write as _;
 
 use expect_test::expect;
@@ -24,14 +26,14 @@ class Outer<T> {
         ("crates/fast-json/Cargo.toml", "[package]\nname = \"fast-json\"\n"),
         ("crates/fast-json/src/reader.rs", "pub struct Reader<T>(T);
 impl<T> Reader<T> {
-    pub fn new() -> Self { let f = || 1; todo!() }
+    pub fn new() -> Self { let f = || 1; panic!() }
 }
 impl<T> Visit for Reader<T> {
     fn go(&self) {}
 }
 pub trait Visit { fn go(&self); fn again(&self) { self.go(); } }
 "),
-        ("crates/slow/src/reader.rs", "impl Reader { pub fn new() -> Self { todo!() } }\n"),
+        ("crates/slow/src/reader.rs", "impl Reader { pub fn new() -> Self { panic!() } }\n"),
         ("crates/slow/Cargo.toml", "[package]\nname = \"slow\"\n"),
         ("native/list.cpp", "namespace ns {
 template <typename T> class List { void add(int a) { go(); } void add(char a) { sort(b, [](int a) { return a; }); } };

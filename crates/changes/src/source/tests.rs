@@ -1,3 +1,5 @@
+//! Functions of every language, and files that are no help.
+
 use std::fmt::Write as _;
 
 use expect_test::{Expect, expect};

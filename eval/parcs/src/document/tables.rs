@@ -118,17 +118,45 @@ pub fn claims(rows: &Rows<'_>) -> String {
     let compared = inputs().filter(|input| input.compared.same.is_some()).count();
     let mut text = head(&["question", "paper", "ours"]);
     let rows: [[String; 3]; 8] = [
-        ["common tree above 85 % of the nodes before".into(), "6 of 8 programs".into(), format!("{covered} of {programs} programs")],
-        ["least overlap of average time".into(), "above 82 %".into(), format!("{} %", least(|taken| taken.mean))],
-        ["least overlap of invocation count".into(), "above 82 %".into(), format!("{} %", least(|taken| taken.calls))],
-        ["score above 70".into(), "6 of 8 programs".into(), format!("{good} of {programs} programs")],
-        ["relaxed matching scores better than strict".into(), "8 of 8, 4 of them clearly".into(), format!("{better} of {programs} by more than half a point")],
-        ["call sites make trees larger, on average".into(), "by 295 %".into(), format!("by {:.0} %", growth / programs.max(1) as f64)],
+        [
+            "common tree above 85 % of the nodes before".into(),
+            "6 of 8 programs".into(),
+            format!("{covered} of {programs} programs"),
+        ],
+        [
+            "least overlap of average time".into(),
+            "above 82 %".into(),
+            format!("{} %", least(|taken| taken.mean)),
+        ],
+        [
+            "least overlap of invocation count".into(),
+            "above 82 %".into(),
+            format!("{} %", least(|taken| taken.calls)),
+        ],
+        [
+            "score above 70".into(),
+            "6 of 8 programs".into(),
+            format!("{good} of {programs} programs"),
+        ],
+        [
+            "relaxed matching scores better than strict".into(),
+            "8 of 8, 4 of them clearly".into(),
+            format!("{better} of {programs} by more than half a point"),
+        ],
+        [
+            "call sites make trees larger, on average".into(),
+            "by 295 %".into(),
+            format!("by {:.0} %", growth / programs.max(1) as f64),
+        ],
         ["methods that were only renamed".into(), "none".into(), renamed.to_string()],
         [
             "two runs of one release: overlap of total time".into(),
             "99.3 % (FindBugs)".into(),
-            format!("median {} %, of calls {} %; {stable} of {compared} pairs of trees are the same", same(|taken| taken.total), same(|taken| taken.calls)),
+            format!(
+                "median {} %, of calls {} %; {stable} of {compared} pairs of trees are the same",
+                same(|taken| taken.total),
+                same(|taken| taken.calls)
+            ),
         ],
     ];
     for row in rows {
@@ -138,7 +166,8 @@ pub fn claims(rows: &Rows<'_>) -> String {
 }
 
 pub fn programs(rows: &Rows<'_>) -> String {
-    let mut text = String::from("| program | what | before | after | inputs |\n|---|---|---|---|---|\n");
+    let mut text =
+        String::from("| program | what | before | after | inputs |\n|---|---|---|---|---|\n");
     for (program, measured) in rows {
         let inputs: Vec<&str> = measured.inputs.iter().map(|input| input.input.as_str()).collect();
         let [before, after] = program.releases;
@@ -156,8 +185,10 @@ pub fn sizes(rows: &Rows<'_>) -> String {
         rows,
         &columns,
         |_, row| {
-            let nodes = [0, 1].map(|side| number(mean(row, |input| input.compared.nodes[side] as f64)));
-            let depth = [0, 1].map(|side| format!("{:.1}", mean(row, |input| input.compared.depth[side])));
+            let nodes =
+                [0, 1].map(|side| number(mean(row, |input| input.compared.nodes[side] as f64)));
+            let depth =
+                [0, 1].map(|side| format!("{:.1}", mean(row, |input| input.compared.depth[side])));
             [nodes, depth].concat()
         },
         |row| [row.nodes.map(number), row.depth.map(|depth| format!("{depth:.1}"))].concat(),
@@ -166,8 +197,16 @@ pub fn sizes(rows: &Rows<'_>) -> String {
 
 pub fn code(rows: &Rows<'_>) -> String {
     let columns = [
-        "program", "classes before", "classes after", "methods before", "methods after", "deleted", "added",
-        "modified", "renamed", "moved",
+        "program",
+        "classes before",
+        "classes after",
+        "methods before",
+        "methods after",
+        "deleted",
+        "added",
+        "modified",
+        "renamed",
+        "moved",
     ];
     beside(
         rows,
@@ -205,15 +244,24 @@ pub fn stage_means(rows: &Rows<'_>) -> String {
         },
         |row| {
             let (share, counts) = row.mean_stages();
-            let pairs = counts.chunks(2).map(|pair| format!("{} / {}", number(pair[0]), number(pair[1])));
+            let pairs =
+                counts.chunks(2).map(|pair| format!("{} / {}", number(pair[0]), number(pair[1])));
             [format!("{share:.1}")].into_iter().chain(pairs).collect()
         },
     )
 }
 
 pub fn stages(rows: &Rows<'_>) -> String {
-    let columns =
-        ["program, input", "common tree", "% of before", "% of after", "deleted", "added", "modified", "side effects"];
+    let columns = [
+        "program, input",
+        "common tree",
+        "% of before",
+        "% of after",
+        "deleted",
+        "added",
+        "modified",
+        "side effects",
+    ];
     let mut text = head(&columns);
     for (program, measured) in rows {
         for input in &measured.inputs {
@@ -250,11 +298,18 @@ pub fn removed(rows: &Rows<'_>) -> String {
 
 pub fn call_sites(rows: &Rows<'_>) -> String {
     let columns = [
-        "program", "before, with", "before, without", "larger by %", "after, with", "after, without", "larger by %",
+        "program",
+        "before, with",
+        "before, without",
+        "larger by %",
+        "after, with",
+        "after, without",
+        "larger by %",
     ];
     let cells = |with: [f64; 2], without: [f64; 2]| -> Vec<String> {
         let one = |side: usize| {
-            let more = if without[side] > 0.0 { (with[side] / without[side] - 1.0) * 100.0 } else { 0.0 };
+            let more =
+                if without[side] > 0.0 { (with[side] / without[side] - 1.0) * 100.0 } else { 0.0 };
             [number(with[side]), number(without[side]), format!("{more:.1}")]
         };
         [one(0), one(1)].concat()
@@ -264,7 +319,8 @@ pub fn call_sites(rows: &Rows<'_>) -> String {
         &columns,
         |_, row| {
             let with = [0, 1].map(|side| mean(row, |input| input.compared.nodes[side] as f64));
-            let without = [0, 1].map(|side| mean(row, |input| input.compared.nodes_without_sites[side] as f64));
+            let without = [0, 1]
+                .map(|side| mean(row, |input| input.compared.nodes_without_sites[side] as f64));
             cells(with, without)
         },
         |row| cells(row.nodes, row.without_sites),
@@ -273,7 +329,12 @@ pub fn call_sites(rows: &Rows<'_>) -> String {
 
 pub fn overlaps(rows: &Rows<'_>) -> String {
     let columns = [
-        "program", "calls", "average time", "total time", "calls, same release", "average time, same release",
+        "program",
+        "calls",
+        "average time",
+        "total time",
+        "calls, same release",
+        "average time, same release",
         "total time, same release",
     ];
     let mut text = head(&columns);
@@ -299,7 +360,8 @@ pub fn overlaps(rows: &Rows<'_>) -> String {
 }
 
 pub fn scores(rows: &Rows<'_>) -> String {
-    let mut text = head(&["program", "relaxed", "least", "most", "strict", "two runs of one release"]);
+    let mut text =
+        head(&["program", "relaxed", "least", "most", "strict", "two runs of one release"]);
     for (program, row) in rows {
         let scores = || row.inputs.iter().map(|input| input.compared.staged.score);
         let shown = |score: f64| format!("{score:.1}");
@@ -318,7 +380,12 @@ pub fn scores(rows: &Rows<'_>) -> String {
 
 pub fn weights(rows: &Rows<'_>) -> String {
     let columns = [
-        "program", "overlap", "threshold", "pairs adjusted", "overlap after", "largest difference (first input)",
+        "program",
+        "overlap",
+        "threshold",
+        "pairs adjusted",
+        "overlap after",
+        "largest difference (first input)",
     ];
     let mut text = head(&columns);
     for (program, row) in rows {
@@ -327,7 +394,8 @@ pub fn weights(rows: &Rows<'_>) -> String {
         };
         let full = row.inputs.iter().filter_map(|input| input.compared.weights.as_ref());
         let full = full.filter(|weights| weights.full).count();
-        let first = row.inputs.first().and_then(|input| input.compared.weights.as_ref()?.first.first());
+        let first =
+            row.inputs.first().and_then(|input| input.compared.weights.as_ref()?.first.first());
         let first = first.map_or("none".to_owned(), |(name, before, after)| {
             format!("`{name}` {} → {}", percent(*before), percent(*after))
         });
@@ -350,13 +418,18 @@ pub fn weights(rows: &Rows<'_>) -> String {
 
 pub fn attribution(rows: &Rows<'_>) -> String {
     let columns = [
-        "program, stage", "subtrees", "first method named was changed", "it is the direct caller",
-        "methods named per subtree", "new subtrees whose root it newly calls",
+        "program, stage",
+        "subtrees",
+        "first method named was changed",
+        "it is the direct caller",
+        "methods named per subtree",
+        "new subtrees whose root it newly calls",
     ];
     let mut text = head(&columns);
     let mut all = [Named::default(), Named::default()];
     let cells = |name: String, named: &Named| {
-        let each = if named.subtrees == 0 { 0.0 } else { named.candidates as f64 / named.subtrees as f64 };
+        let each =
+            if named.subtrees == 0 { 0.0 } else { named.candidates as f64 / named.subtrees as f64 };
         vec![
             name,
             number(named.subtrees as f64),
@@ -396,13 +469,21 @@ pub fn attribution(rows: &Rows<'_>) -> String {
 
 pub fn costs(rows: &Rows<'_>) -> String {
     let columns = [
-        "program", "plain CPU s", "profiled CPU s", "times", "calls counted", "read s", "compare s", "class files s",
+        "program",
+        "plain CPU s",
+        "profiled CPU s",
+        "times",
+        "calls counted",
+        "read s",
+        "compare s",
+        "class files s",
         "same output",
     ];
     let mut text = head(&columns);
     for (program, row) in rows {
         let [plain, profiled] = [0, 1].map(|which| mean(row, |input| input.cost.cpu[which]));
-        let printed = |which: usize| row.inputs.iter().map(|input| input.cost.printed[which]).sum::<usize>();
+        let printed =
+            |which: usize| row.inputs.iter().map(|input| input.cost.printed[which]).sum::<usize>();
         let cells = [
             program.name.to_owned(),
             format!("{plain:.1}"),

@@ -1,3 +1,5 @@
+//! Which functions of a profile a change is about.
+
 use std::fmt::Write as _;
 
 use super::*;

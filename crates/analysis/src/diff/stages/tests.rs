@@ -1,3 +1,5 @@
+//! Stages as an answer: what is found where, and in which words.
+
 use std::fmt::Write as _;
 
 use expect_test::{Expect, expect};
