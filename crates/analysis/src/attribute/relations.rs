@@ -240,13 +240,15 @@ impl Gathered<'_> {
                     Addition::Call(name) => last_part(name) == last_part(callee),
                     _ => false,
                 });
-                let evidence = match (calls_it, adds(|addition| *addition == Addition::Loop)) {
-                    (true, _) => 0.95,
-                    (_, true) => 0.85,
-                    _ if brings => 0.75,
-                    _ => 0.6,
-                };
-                evidence / (1.0 + 0.35 * (*calls as f64 - 1.0))
+                let above = *calls as f64 - 1.0;
+                // Whoever makes the call that leads there is the cause, however long the way is. Without that, the
+                // nearer the likelier.
+                match (calls_it, adds(|addition| *addition == Addition::Loop)) {
+                    (true, _) => 0.95 / (1.0 + 0.1 * above),
+                    (_, true) => 0.85 / (1.0 + 0.35 * above),
+                    _ if brings => 0.75 / (1.0 + 0.35 * above),
+                    _ => 0.6 / (1.0 + 0.35 * above),
+                }
             }
             // That it is called is known, not that this is where it went.
             How::Inlined(calls, _) if brings => 0.85 / (1.0 + 0.35 * *calls as f64),
