@@ -38,6 +38,9 @@ pub struct Compared {
     pub without_sites: Taken,
     /// The score of strict matching, without stages.
     pub strict: f64,
+    /// The strict common tree's part of the nodes before.
+    #[serde(default)]
+    pub strict_share: f64,
     /// Two runs of the release after.
     pub same: Option<Taken>,
     /// What weight matching did, with the threshold from two runs of the release after.
@@ -70,6 +73,11 @@ pub struct Taken {
 }
 
 impl Taken {
+    /// The score without times, which say little on a busy machine: the overlap of calls and both shares.
+    pub fn score_of_calls(&self) -> f64 {
+        self.calls.unwrap_or(0.0) * self.shares[0] * self.shares[1] * 100.0
+    }
+
     /// Nodes of both trees that are not in common.
     pub fn removed(&self) -> usize {
         self.deleted.1 + self.added.1 + self.modified.1 + self.side_effects.1
@@ -107,7 +115,7 @@ pub fn compare(before: &[PathBuf], after: &[PathBuf], code: &Code) -> Result<Com
     compared.seconds = [reading, comparing];
     compared.staged = Taken::of(&stages);
     compared.attribution = attribution(&stages, code);
-    compared.strict = strict_score(&old.runs, &new.runs);
+    (compared.strict, compared.strict_share) = strict_score(&old.runs, &new.runs);
     let bare = [read(&[first_before], Grain::Functions)?, read(&[first_after], Grain::Functions)?];
     compared.nodes_without_sites = [bare[0].runs.tree.len(), bare[1].runs.tree.len()];
     compared.without_sites = Taken::of(&by_stages(&bare[0], &bare[1], code)?);
@@ -193,8 +201,9 @@ fn weights(set: &RunSet, metric: &str) -> Vec<i64> {
     weights
 }
 
-/// The score of definition 1: what figure 9 holds the relaxed one against.
-pub fn strict_score(before: &RunSet, after: &RunSet) -> f64 {
+/// The score of definition 1, which figure 9 holds the relaxed one against, and the common tree's part of the nodes
+/// before.
+pub fn strict_score(before: &RunSet, after: &RunSet) -> (f64, f64) {
     let time = [before, after].map(|set| weights(set, TIME));
     let calls = [before, after].map(|set| weights(set, CALLS));
     let before = Side { symbols: &before.symbols, tree: &before.tree, weights: &time[0] };
@@ -214,7 +223,8 @@ pub fn strict_score(before: &RunSet, after: &RunSet) -> f64 {
         pairs[2].push(total);
     }
     let overlaps: Vec<f64> = pairs.iter().filter_map(|pairs| share_overlap(pairs)).collect();
-    matching_score(&overlaps, &common_tree(&matching))
+    let common = common_tree(&matching);
+    (matching_score(&overlaps, &common), common.share_before)
 }
 
 impl Taken {

@@ -41,7 +41,10 @@ pub fn document(measured: &[Measured], machine: &str) -> Written {
     let mut text = String::from(INTRODUCTION);
     let _ = writeln!(
         text,
-        "The figures here are from {machine}, shared with other work, with Java 17.\n"
+        "The figures here are from {machine}, with Java 17. It had other work to do: runs took {:.1} s on the clock for \
+         each second of CPU time. The profiler's times are the clock's, so whatever else ran meanwhile is in them; counts \
+         of contexts and calls do not suffer from it.\n",
+        tables::waiting(&rows)
     );
     text.push_str("## What the paper found, and what we find\n\n");
     text.push_str(&tables::claims(&rows));
@@ -96,7 +99,7 @@ pub fn document(measured: &[Measured], machine: &str) -> Written {
     text.push_str("\n## Scores (figures 8 and 9)\n\n");
     text.push_str(
         "Overlaps of calls, average time and total time times both shares of the common tree, times 100. In the paper 6 \
-         of 8 programs are above 70, jruby and java2html below 4.\n\n",
+         of 8 programs are above 70, jruby and java2html below 4. *Without times* leaves out the two overlaps of times.\n\n",
     );
     let scores = groups(&|input| input.compared.staged.score);
     figure(&mut text, "figure-8.svg", "Figure 8: scores by input", scores);
@@ -188,7 +191,7 @@ of each stage and input.
 
 const COSTS: &str = "\
 Means over the inputs, of the release after. CPU seconds, plain and with every call of the program's packages counted; \
-then seconds on the clock to read two profiles and to compare them by stages (paper: none printed; it stores trees in a \
+seconds on the clock of the plain run; then seconds on the clock to read two profiles and to compare them by stages (paper: none printed; it stores trees in a \
 database), and profiled runs that printed the same bytes as the plain run.
 
 ";
@@ -204,6 +207,7 @@ call sites make ours grow less.
 numbers do not count.
 - Overlaps are of self weights: nested times would count a leaf's change once for every caller.
 - The JVM compiles with its first compiler only and collects with one thread, for short runs on few cores that are \
-shared; times are exact counts of a busy machine's clock, so overlaps of times are lower than on a quiet one.
+shared; times are the clock's on a busy machine, so overlaps of times are \
+lower than on a quiet one, and scores with them: a score of two runs of one release says how high one can be here.
 - Inputs are small, so that a plain run takes a few seconds.
 ";

@@ -49,6 +49,9 @@ pub struct Cost {
     pub cpu: [f64; 2],
     /// The same on the clock.
     pub wall: [f64; 2],
+    /// Profiled runs of the releases before and after.
+    #[serde(default)]
+    pub runs: [usize; 2],
     /// Profiled runs of the release after, and those that printed what the plain run printed.
     pub printed: [usize; 2],
 }
@@ -135,6 +138,7 @@ fn measure_input(
     let cost = Cost {
         cpu: [plain.cpu, mean(|ran| ran.cpu)],
         wall: [plain.wall, mean(|ran| ran.wall)],
+        runs: [runs[0].len(), runs[1].len()],
         printed: [runs[1].len(), same],
     };
     Ok(Measurement { input: input.name.to_owned(), compared, cost })

@@ -130,9 +130,9 @@ pub const PROGRAMS: &[Program] = &[
                 "META-INF/resources/webjars/moment/2.29.4/moment.js",
             ),
             entry(
-                "moment-duration",
+                "moment-ru",
                 "org.webjars.npm:moment:2.29.4",
-                "META-INF/resources/webjars/moment/2.29.4/src/moment.js",
+                "META-INF/resources/webjars/moment/2.29.4/locale/ru.js",
             ),
         ],
     },

@@ -4,7 +4,7 @@ use std::num::NonZeroU32;
 use std::path::PathBuf;
 
 use perfblame_cct::{
-    CallSite, Frame, Function, Grain, Metric, Profile, ProfileBuilder, Times, Unit,
+    CallSite, Cct, Cells, Frame, Function, Grain, Metric, NodeId, Profile, Symbols, Unit,
 };
 use perfblame_changes::{ChangeKind, ChangeSet, Definition, FunctionChange};
 use perfblame_eval_parcs::code::{Code, of_changes};
@@ -43,29 +43,37 @@ impl Drop for Scratch {
 
 /// An exact profile from lines of `method site calls nanoseconds`, callees indented.
 fn exact(outline: &str) -> Profile {
-    let mut builder = ProfileBuilder::new(Grain::CallSites, Times::Drop);
-    let wall = builder.metric(Metric::exact("wall", Unit::Nanoseconds));
-    let calls = builder.metric(Metric::exact("calls", Unit::Count));
-    let mut open = Vec::new();
+    let mut symbols = Symbols::default();
+    let (mut parents, mut frames): (Vec<Option<NodeId>>, Vec<_>) = Default::default();
+    let mut columns = [Vec::new(), Vec::new()];
+    let mut open: Vec<(usize, NodeId)> = Vec::new();
     for line in outline.lines().filter(|line| !line.trim().is_empty()) {
         let indent = line.len() - line.trim_start().len();
         while open.last().is_some_and(|(above, _)| *above >= indent) {
             open.pop();
         }
         let words: Vec<&str> = line.split_whitespace().collect();
-        let name = builder.string(words[0]);
-        let function = builder.function(Function::named(name));
-        let site = words[1].parse::<NonZeroU32>().ok().map(|site| CallSite::Line(site, None));
-        let frame = builder.frame(Frame { call_site: site, ..Frame::of(function) });
-        let at = match open.last() {
-            Some((_, parent)) => builder.child(*parent, frame),
-            None => builder.root(frame),
-        };
-        builder.add(at, None, calls, words[2].parse().unwrap());
-        builder.add(at, None, wall, words[3].parse().unwrap());
-        open.push((indent, at));
+        let name = symbols.string(words[0]);
+        let function = symbols.intern_function(Function::named(name));
+        let site = words[1].parse::<NonZeroU32>().ok();
+        let call_site = site.map(|site| CallSite::Line(site, None));
+        frames.push(symbols.intern_frame(Frame { call_site, ..Frame::of(function) }));
+        parents.push(open.last().map(|(_, node)| *node));
+        columns[0].push(words[3].parse().unwrap());
+        columns[1].push(words[2].parse().unwrap());
+        open.push((indent, NodeId::new(parents.len() - 1)));
     }
-    builder.finish()
+    let keys: Vec<_> = (0..parents.len()).map(|row| (NodeId::new(row), None)).collect();
+    Profile {
+        symbols,
+        metrics: vec![
+            Metric::exact("wall", Unit::Nanoseconds),
+            Metric::exact("calls", Unit::Count),
+        ],
+        tree: Cct::from_preorder(Grain::CallSites, parents, frames),
+        cells: Cells::from_columns(&keys, &columns),
+        ..Profile::default()
+    }
 }
 
 fn change(kind: ChangeKind, name: &str) -> FunctionChange {
@@ -100,9 +108,9 @@ app.Main.main - 1 100
     app.Main.fresh 1 4 60
     app.Main.read 2 9 90
     app.Main.read 3 1 10
-  app.Main.print 2 1 70
-  app.Main.print 3 1 30
-  app.Main.chance 4 1 5";
+  app.Main.chance 2 1 5
+  app.Main.print 3 1 70
+  app.Main.print 4 1 30";
 
 fn drawn_code() -> Code {
     let functions = vec![
@@ -138,7 +146,8 @@ fn drawn_trees_are_taken_apart() {
     assert_eq!((staged.deleted, staged.added), ((1, 1), (1, 1)));
     // `read` is called once more by the modified `parse`; nobody above `chance` was modified.
     assert_eq!((staged.modified, staged.side_effects), ((1, 1), (1, 1)));
-    assert_eq!(staged.common + staged.removed() - 3, compared.nodes[0] - 1 + staged.deleted.1);
+    // Every node of both trees is in common or taken out.
+    assert_eq!(2 * staged.common + staged.removed(), compared.nodes[0] + compared.nodes[1]);
     assert_eq!((staged.calls, staged.total), (Some(1.0), Some(1.0)));
     // Without call sites the second call of `read` is no other context.
     assert_eq!(compared.without_sites.modified, (0, 0));
@@ -146,6 +155,7 @@ fn drawn_trees_are_taken_apart() {
     assert_eq!((same.removed(), same.score.round()), (0, 100.0));
     let weights = compared.weights.unwrap();
     assert_eq!((weights.threshold, weights.adjusted), (1.0, 0));
+    // What is new shifts what stands to the right of it.
     assert!(compared.strict < staged.score, "{} {}", compared.strict, staged.score);
 }
 
@@ -201,7 +211,7 @@ fn runs_take_turns() {
 
 #[test]
 fn the_document_has_every_table() {
-    let cost = Cost { cpu: [1.0, 3.0], wall: [1.0, 3.0], printed: [2, 2] };
+    let cost = Cost { cpu: [1.0, 3.0], wall: [1.0, 3.0], runs: [1, 2], printed: [2, 2] };
     let input =
         Measurement { input: "commons-cli".to_owned(), compared: compared("document"), cost };
     let measured = Measured {

@@ -91,6 +91,7 @@ pub fn claims(rows: &Rows<'_>) -> String {
     let count = |of: &dyn Fn(&Measured) -> bool| rows.iter().filter(|(_, row)| of(row)).count();
     let covered = count(&|row| mean(row, |input| input.compared.staged.shares[0]) > 0.85);
     let good = count(&|row| mean(row, |input| input.compared.staged.score) > 70.0);
+    let steady = count(&|row| mean(row, |input| input.compared.staged.score_of_calls()) > 70.0);
     let better = count(&|row| {
         let score = mean(row, |input| input.compared.staged.score);
         score > mean(row, |input| input.compared.strict) + 0.5
@@ -136,7 +137,7 @@ pub fn claims(rows: &Rows<'_>) -> String {
         [
             "score above 70".into(),
             "6 of 8 programs".into(),
-            format!("{good} of {programs} programs"),
+            format!("{good} of {programs} programs; without times {steady}"),
         ],
         [
             "relaxed matching scores better than strict".into(),
@@ -166,14 +167,18 @@ pub fn claims(rows: &Rows<'_>) -> String {
 }
 
 pub fn programs(rows: &Rows<'_>) -> String {
-    let mut text =
-        String::from("| program | what | before | after | inputs |\n|---|---|---|---|---|\n");
+    let mut text = String::from(
+        "| program | what | before | after | runs with each input | inputs |\n|---|---|---|---|---|---|\n",
+    );
     for (program, measured) in rows {
         let inputs: Vec<&str> = measured.inputs.iter().map(|input| input.input.as_str()).collect();
         let [before, after] = program.releases;
+        let runs = measured.inputs.first().map_or([0; 2], |input| input.cost.runs);
+        let runs = format!("{} + {}", runs[0], runs[1]);
         line(
             &mut text,
-            &[program.name, program.what, before, after, &inputs.join(", ")].map(str::to_owned),
+            &[program.name, program.what, before, after, &runs, &inputs.join(", ")]
+                .map(str::to_owned),
         );
     }
     text
@@ -336,6 +341,7 @@ pub fn overlaps(rows: &Rows<'_>) -> String {
         "calls, same release",
         "average time, same release",
         "total time, same release",
+        "nodes that differ, same release",
     ];
     let mut text = head(&columns);
     for (program, row) in rows {
@@ -353,6 +359,9 @@ pub fn overlaps(rows: &Rows<'_>) -> String {
             same(|taken| taken.calls),
             same(|taken| taken.mean),
             same(|taken| taken.total),
+            number(mean(row, |input| {
+                input.compared.same.as_ref().map_or(0.0, |same| same.removed() as f64)
+            })),
         ];
         line(&mut text, &cells);
     }
@@ -360,18 +369,34 @@ pub fn overlaps(rows: &Rows<'_>) -> String {
 }
 
 pub fn scores(rows: &Rows<'_>) -> String {
-    let mut text =
-        head(&["program", "relaxed", "least", "most", "strict", "two runs of one release"]);
+    let columns = [
+        "program",
+        "relaxed",
+        "least",
+        "most",
+        "strict",
+        "two runs of one release",
+        "relaxed, without times",
+        "two runs, without times",
+        "strict common tree %",
+    ];
+    let mut text = head(&columns);
     for (program, row) in rows {
         let scores = || row.inputs.iter().map(|input| input.compared.staged.score);
         let shown = |score: f64| format!("{score:.1}");
+        let same = |of: fn(&Taken) -> f64| {
+            shown(mean(row, |input| input.compared.same.as_ref().map_or(0.0, of)))
+        };
         let cells = [
             program.name.to_owned(),
             shown(mean(row, |input| input.compared.staged.score)),
             shown(scores().fold(100.0, f64::min)),
             shown(scores().fold(0.0, f64::max)),
             shown(mean(row, |input| input.compared.strict)),
-            shown(mean(row, |input| input.compared.same.as_ref().map_or(0.0, |same| same.score))),
+            same(|taken| taken.score),
+            shown(mean(row, |input| input.compared.staged.score_of_calls())),
+            same(Taken::score_of_calls),
+            percent(mean(row, |input| input.compared.strict_share)),
         ];
         line(&mut text, &cells);
     }
@@ -385,7 +410,7 @@ pub fn weights(rows: &Rows<'_>) -> String {
         "threshold",
         "pairs adjusted",
         "overlap after",
-        "largest difference (first input)",
+        "a largest difference, its shares",
     ];
     let mut text = head(&columns);
     for (program, row) in rows {
@@ -394,8 +419,8 @@ pub fn weights(rows: &Rows<'_>) -> String {
         };
         let full = row.inputs.iter().filter_map(|input| input.compared.weights.as_ref());
         let full = full.filter(|weights| weights.full).count();
-        let first =
-            row.inputs.first().and_then(|input| input.compared.weights.as_ref()?.first.first());
+        let mut listed = row.inputs.iter().filter_map(|input| input.compared.weights.as_ref());
+        let first = listed.find_map(|weights| weights.first.first());
         let first = first.map_or("none".to_owned(), |(name, before, after)| {
             format!("`{name}` {} → {}", percent(*before), percent(*after))
         });
@@ -467,12 +492,22 @@ pub fn attribution(rows: &Rows<'_>) -> String {
     text
 }
 
+/// How long runs took on the clock for each second of CPU time: what else the machine had to do.
+pub fn waiting(rows: &Rows<'_>) -> f64 {
+    let sum = |of: fn(&Measurement) -> f64| -> f64 {
+        rows.iter().flat_map(|(_, row)| &row.inputs).map(of).sum()
+    };
+    let cpu = sum(|input| input.cost.cpu[0] + input.cost.cpu[1]);
+    if cpu > 0.0 { sum(|input| input.cost.wall[0] + input.cost.wall[1]) / cpu } else { 0.0 }
+}
+
 pub fn costs(rows: &Rows<'_>) -> String {
     let columns = [
         "program",
         "plain CPU s",
         "profiled CPU s",
         "times",
+        "plain clock s",
         "calls counted",
         "read s",
         "compare s",
@@ -489,6 +524,7 @@ pub fn costs(rows: &Rows<'_>) -> String {
             format!("{plain:.1}"),
             format!("{profiled:.1}"),
             format!("{:.1}", if plain > 0.0 { profiled / plain } else { 0.0 }),
+            format!("{:.1}", mean(row, |input| input.cost.wall[0])),
             number(mean(row, |input| input.compared.calls[1]).round()),
             format!("{:.2}", mean(row, |input| input.compared.seconds[0])),
             format!("{:.2}", mean(row, |input| input.compared.seconds[1])),
