@@ -58,7 +58,8 @@ pub fn document(measured: &[Measured], machine: &str) -> Written {
     text.push_str("\n## Changes of the code (table 3)\n\n");
     text.push_str(
         "Classes and methods of the program's own packages before and after; methods deleted, added, modified, renamed. \
-         *Moved* is ours: the same method in a class that was renamed, which the paper counts as deleted and added.\n\n",
+         *Renamed* holds lambdas and members of anonymous classes whose number the compiler gave anew. *Moved* is ours: the \
+         same method in a class that was renamed, which the paper counts as deleted and added.\n\n",
     );
     text.push_str(&tables::code(&rows));
     text.push_str("\n## What each stage takes out (table 4)\n\n");
@@ -210,4 +211,6 @@ numbers do not count.
 shared; times are the clock's on a busy machine, so overlaps of times are \
 lower than on a quiet one, and scores with them: a score of two runs of one release says how high one can be here.
 - Inputs are small, so that a plain run takes a few seconds.
+- A tree here can have many roots: threads, and what the JDK calls. Definition 1 counts positions, so that one root more \
+shifts all others: strict matching fares worse than in trees with a single root.
 ";
