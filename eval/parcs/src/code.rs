@@ -92,8 +92,7 @@ pub fn of_changes(changes: &ChangeSet, packages: &[&str]) -> Code {
 
 /// True for names in one of the packages.
 fn is_in(packages: &[&str], name: &str) -> bool {
-    let starts = |package: &&str| {
-        name.strip_prefix(*package).is_some_and(|rest| rest.starts_with(['.', '$']))
-    };
-    packages.iter().any(|package| starts(&package))
+    let starts =
+        |package: &str| name.strip_prefix(package).is_some_and(|rest| rest.starts_with(['.', '$']));
+    packages.iter().any(|package| starts(package))
 }

@@ -134,7 +134,7 @@ fn failures(measured: &[Measured]) -> String {
     let mut text = String::new();
     for program in PROGRAMS {
         let Some(row) = measured.iter().find(|row| row.program == program.name) else {
-            let _ = writeln!(text, "- {}: was not run", program.name);
+            let _ = writeln!(text, "- {}: no figures, its runs were not finished", program.name);
             continue;
         };
         for failed in &row.failed {

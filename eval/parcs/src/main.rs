@@ -37,7 +37,7 @@ struct Args {
 
 fn main() -> Result<()> {
     let args = Args::parse();
-    let work = Work::at(args.work.clone().unwrap_or_else(Work::usual_folder))?;
+    let work = Work::at(&args.work.clone().unwrap_or_else(Work::usual_folder))?;
     let programs = programs(&args.only)?;
     if !args.document_only {
         measure_all(&args, &work, &programs)?;

@@ -15,9 +15,9 @@ pub struct Work {
 
 impl Work {
     /// The folder is made when it is not there.
-    pub fn at(folder: PathBuf) -> Result<Self> {
-        fs::create_dir_all(&folder).with_context(|| folder.display().to_string())?;
-        let folder = std::path::absolute(&folder)?;
+    pub fn at(folder: &Path) -> Result<Self> {
+        fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
+        let folder = std::path::absolute(folder)?;
         Ok(Self { folder })
     }
 
