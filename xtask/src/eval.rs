@@ -19,3 +19,13 @@ pub fn parcs(options: &[&str]) -> Result<()> {
     let options = if options.is_empty() { &["--out", "docs/eval-parcs.md"][..] } else { options };
     shell::run("cargo", &[&run[..], options].concat())
 }
+
+/// Commits with a slowdown in real projects. Without options all are made and checked, and the document is rewritten; a
+/// start that was interrupted goes on.
+pub fn attribution(options: &[&str]) -> Result<()> {
+    shell::run("cargo", &["build", "--release", "--package", "perfblame"])?;
+    let run = ["run", "--release", "--quiet", "--package", "perfblame-eval-attribution", "--"];
+    let document = &["--out", "docs/eval-attribution.md"][..];
+    let options = if options.is_empty() { document } else { options };
+    shell::run("cargo", &[&run[..], options].concat())
+}

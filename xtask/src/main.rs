@@ -19,6 +19,9 @@ usage: cargo xtask <command>
   test --unit       format, lints, unit tests and tidy checks; installs nothing
   tidy              check what compilers do not: links, headers, samples, fuzz targets
   bench [NAME…]     run the benches (or those named) beside their peers and rewrite their rows in docs/benchmarks.md
+  eval attribution [OPTION…]
+                    inject slowdowns into commits of real projects, check them and rewrite docs/eval-attribution.md; goes
+                    on where it stopped; options as of perfblame-eval-attribution
   eval planted [OPTION…]
                     plant slowdowns in noisy runs and rewrite docs/accuracy.md; options as of perfblame-eval-planted
   eval parcs [OPTION…]
@@ -38,6 +41,7 @@ fn main() -> Result<()> {
         ["test", "--unit"] => test::unit(),
         ["tidy"] => tidy::run(),
         ["bench", names @ ..] => bench::run(names),
+        ["eval", "attribution", rest @ ..] => eval::attribution(rest),
         ["eval", "parcs", rest @ ..] => eval::parcs(rest),
         ["eval", "planted", rest @ ..] => eval::planted(rest),
         ["fuzz", rest @ ..] => fuzz::run(rest),

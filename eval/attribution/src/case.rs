@@ -58,7 +58,8 @@ impl Spec {
     /// The cases of a project: slow ones of all kinds in turn, and innocent ones of both sorts.
     pub fn all(slow: usize, innocent: usize) -> Vec<Self> {
         let kind = |number: usize| Sort::Slow(Kind::ALL[number % Kind::ALL.len()]);
-        let sort = |number: usize| if number % 2 == 0 { Sort::Innocent } else { Sort::Unreached };
+        let sort =
+            |number: usize| if number.is_multiple_of(2) { Sort::Innocent } else { Sort::Unreached };
         let slow = (0..slow).map(|number| Self { sort: kind(number), number });
         slow.chain((0..innocent).map(|number| Self { sort: sort(number), number })).collect()
     }

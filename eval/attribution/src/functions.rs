@@ -51,7 +51,7 @@ fn header(language: Language) -> &'static Regex {
     });
     static SCRIPT: LazyLock<Regex> = LazyLock::new(|| {
         compiled(
-            r"^(\s*)function (\w+)\(.*\) \{$|^(\s*)(?:const|let|var) (\w+) = (?:\([^)]*\)|\w+) => \{$",
+            r"^(\s*)(?:function |(?:const |let |var |(?:\w+\.)+))(\w+)(?: = (?:\(.*\)|\w+) =>|\(.*\)) \{$",
         )
     });
     static PYTHON: LazyLock<Regex> = LazyLock::new(|| compiled(r"^(\s*)def (\w+)\("));
@@ -114,7 +114,7 @@ mod tests {
 
     use super::*;
 
-    fn check(language: Language, text: &str, expected: Expect) {
+    fn check(language: Language, text: &str, expected: &Expect) {
         let found: Vec<String> = (functions(text, language).iter())
             .map(|f| format!("{} {}..{}..{}\n", f.name, f.start, f.body, f.end))
             .collect();
@@ -126,7 +126,7 @@ mod tests {
         check(
             Language::C,
             "static int next(int);\n\nint *add(struct x *a,\n         int b) {\n  if (a) {\n    return 1;\n  }\n  return 0;\n}\nstruct s {\n  int a;\n};\n",
-            expect![[r"
+            &expect![[r"
                 add 2..4..8
             "]],
         );
@@ -137,7 +137,7 @@ mod tests {
         check(
             Language::JavaScript,
             "function outer(a, b) {\n  const inner = x => {\n    f(x);\n    g(x);\n  };\n  return inner;\n}\nconst one = () => {\n  1;\n  2;\n};\n",
-            expect![[r"
+            &expect![[r"
                 outer 0..1..6
                 inner 1..2..4
                 one 7..8..10
@@ -150,7 +150,7 @@ mod tests {
         check(
             Language::Python,
             "class A:\n    def first(self,\n              b):\n        \"\"\"What\n        it does.\"\"\"\n        a = 1\n\n        return a\n\n    def short(self): return 1\n",
-            expect![[r"
+            &expect![[r"
                 first 1..5..7
             "]],
         );
@@ -161,7 +161,7 @@ mod tests {
         check(
             Language::Rust,
             "impl A {\n    pub(crate) fn first<T>(\n        &self,\n    ) -> u32 {\n        let a = 1;\n        a\n    }\n}\n#[cfg(test)]\nmod tests {\n    fn not() {\n        1;\n        2;\n    }\n}\n",
-            expect![[r"
+            &expect![[r"
                 first 1..4..6
             "]],
         );

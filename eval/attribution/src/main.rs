@@ -18,6 +18,7 @@ use perfblame_eval_attribution::workshop::Workshop;
 ///
 /// Everything is kept in a folder; the same command goes on where it was interrupted.
 #[derive(Parser)]
+#[expect(clippy::struct_excessive_bools, reason = "each is an option of the command line")]
 struct Args {
     /// Where repositories, cases and answers are kept
     #[arg(long, value_name = "DIR", default_value = "target/eval-attribution")]
@@ -124,7 +125,7 @@ fn make_all(
             let Ok(mut truth) = read(&path) else { continue };
             let (ratio, good) = verify(&workshop, &spec.name())?;
             bar.suspend(|| {
-                eprintln!("{} {} {:.2} {ratio:.2} {good}", project.name, spec.name(), truth.ratio)
+                eprintln!("{} {} {:.2} {ratio:.2} {good}", project.name, spec.name(), truth.ratio);
             });
             if good {
                 truth.ratio = ratio;

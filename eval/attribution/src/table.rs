@@ -15,7 +15,7 @@ pub fn tables(rows: &[Scored]) -> String {
     };
     let _ = writeln!(out, "## All\n");
     out.push_str(&summary("", &[(String::new(), slow.clone(), innocent.clone())]));
-    let groups: [(&str, &dyn Fn(&Scored) -> String); 2] =
+    let groups: [(&str, Key<'_>); 2] =
         [("project", &|row| row.truth.project.clone()), ("language", &language)];
     for (what, key) in groups {
         let mut keys: Vec<String> = rows.iter().map(key).collect();
@@ -119,6 +119,7 @@ fn part(part: usize, whole: usize) -> String {
     )
 }
 
+type Key<'a> = &'a dyn Fn(&Scored) -> String;
 type Part<'a> = (String, Vec<&'a Scored>, Vec<&'a Scored>);
 
 fn summary(what: &str, parts: &[Part<'_>]) -> String {

@@ -66,7 +66,7 @@ impl<'a> Workshop<'a> {
             directory: self.root.clone(),
             stdout: Output::File(self.output()),
             stderr: Output::Discard,
-            timeout: Some(Duration::from_mins(1)),
+            timeout: Some(Duration::from_secs(60)),
             ..Program::new(self.project.run)
         }
     }
