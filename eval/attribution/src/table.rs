@@ -66,9 +66,9 @@ pub fn tables(rows: &[Scored]) -> String {
     let _ = writeln!(out, "\n## All commits\n");
     let _ = writeln!(
         out,
-        "| commit | what | slower when made | as measured | runs | verdict | right hunk |"
+        "| commit | what | where | other functions edited | slower when made | as measured | runs | verdict | right hunk |"
     );
-    let _ = writeln!(out, "|---|---|--:|--:|--:|---|---|");
+    let _ = writeln!(out, "|---|---|---|--:|--:|--:|--:|---|---|");
     for row in rows {
         let right = match (row.is_slow(), row.right, row.is_called_guilty()) {
             (true, Some(_), _) if row.first => "first".to_owned(),
@@ -79,10 +79,15 @@ pub fn tables(rows: &[Scored]) -> String {
         };
         let _ = writeln!(
             out,
-            "| {} {} | {} | {} | {} | {} + {} | {} | {right} |",
+            "| {} {} | {} | {} | {} | {} | {} | {} + {} | {} | {right} |",
             row.truth.project,
             row.truth.case,
             row.truth.sort,
+            row.truth
+                .host
+                .as_ref()
+                .map_or(String::new(), |at| { format!("`{}` in `{}`", at.function, at.file) }),
+            row.truth.edits.len(),
             if row.is_slow() { percent(row.truth.ratio) } else { String::new() },
             row.ratio.map_or(String::new(), percent),
             row.runs.0,
