@@ -5,7 +5,7 @@
 mod repository;
 mod run;
 
-use repository::{Repository, interrupt};
+use repository::{Repository, interrupt, until};
 
 /// Two commits, of which `build` fails where it says so.
 fn repository(build: &str) -> Repository {
@@ -68,7 +68,7 @@ fn an_interrupt_leaves_nothing_behind() {
     let list = repository.git(&["worktree", "list"]);
     let child = repository.start(&["check", "HEAD~1", "HEAD"]);
     let started = repository.0.path().join(".git/perfblame/started");
-    repository.until("the build starts", || started.exists());
+    until("the build starts", || started.exists());
     assert_ne!(repository.git(&["worktree", "list"]), list);
     interrupt(&child);
     let output = child.wait_with_output().unwrap();
@@ -86,7 +86,7 @@ fn what_a_killed_check_left_is_cleared_by_the_next() {
     let list = repository.git(&["worktree", "list"]);
     let mut child = repository.start(&["check", "HEAD~1", "HEAD"]);
     let started = repository.0.path().join(".git/perfblame/started");
-    repository.until("the build starts", || started.exists());
+    until("the build starts", || started.exists());
     let refused = repository.run(&["check", "HEAD~1", "HEAD", "--no-wait"]);
     assert!(text(&refused.stderr).contains("another check is running"), "{refused:?}");
     child.kill().unwrap();
@@ -136,7 +136,7 @@ fn hooks_of_others_are_respected() {
     // The commit goes through, and the background check leaves its answer for the next.
     repository.commit("Another", &[("other", "1\n")]);
     let unseen = repository.0.path().join(".git/perfblame/last/unseen");
-    repository.until("the background check ends", || unseen.exists());
+    until("the background check ends", || unseen.exists());
     assert!(std::fs::read_to_string(&unseen).unwrap().contains("cannot be built"));
     repository.0.ok(&["hook", "uninstall"]);
     assert_eq!(text_of(), "#!/bin/sh\necho mine\n");

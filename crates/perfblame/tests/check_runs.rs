@@ -6,7 +6,7 @@ mod repository;
 mod run;
 
 use perfblame_fixtures::{Schema, invalid};
-use repository::{Repository, interrupt};
+use repository::{Repository, interrupt, until};
 use serde_json::Value;
 
 const CONFIG: &str = "build = \"cc -g -O1 -o app app.c\"\nbudget = \"20min\"\nruns = { max = 5 }\n\
@@ -140,7 +140,7 @@ fn an_interrupt_ends_the_program_that_runs() {
     repository.commit("Change", &[("a", "2")]);
     let child = repository.start(&["check", "HEAD~1", "HEAD"]);
     let running = repository.0.path().join(".git/perfblame/running");
-    repository.until("the program runs", || running.exists());
+    until("the program runs", || running.exists());
     interrupt(&child);
     assert_eq!(child.wait_with_output().unwrap().status.code(), Some(130));
     assert_eq!(repository.git(&["worktree", "list"]).lines().count(), 1);

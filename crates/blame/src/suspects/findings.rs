@@ -23,8 +23,6 @@ const FALSE_DISCOVERIES_OF_ONE: f64 = 1e-4;
 const WORTH_LISTING: f64 = 0.01;
 /// A suspect may be what something else lost only if at least this part of it was lost anywhere.
 const MOST_LOST: f64 = 0.5;
-/// A new call may be what its callers did themselves before only if they lost at least this part of it.
-const LEAST_EXTRACTED: f64 = 0.5;
 /// Contexts are listed until they hold this part of a finding.
 const LISTED: f64 = 0.99;
 
@@ -348,8 +346,8 @@ fn take_moved(
     moved
 }
 
-/// Takes out new calls that do what their callers did themselves: a function was extracted, or is no longer inlined. The
-/// callers lost much of what the calls cost, and both together did not grow beyond chance.
+/// Takes out new calls that may do what their callers did themselves: a function was extracted, or is no longer inlined.
+/// Callers and calls together did not grow beyond chance.
 fn take_extracted(
     evidence: &Evidence<'_>,
     costs: &Costs,
@@ -371,10 +369,6 @@ fn take_extracted(
         let mut own = vec![0.0; costs.count()];
         for at in callers.into_iter().filter_map(|caller| visible.place_of(caller)) {
             own.iter_mut().zip(visible.own(at)).for_each(|(sum, own)| *sum += own);
-        }
-        let [before, after] = costs.sides(&own);
-        if before.mean - after.mean < suspect.delta.value * LEAST_EXTRACTED {
-            return true;
         }
         let new = suspect.before.iter().chain(&suspect.after);
         let both: Vec<f64> = own.iter().zip(new).map(|(own, new)| own + new).collect();

@@ -62,14 +62,14 @@ impl Repository {
         names.sort();
         names
     }
+}
 
-    /// Waits until something is true.
-    pub fn until(&self, what: &str, mut is: impl FnMut() -> bool) {
-        let end = Instant::now() + Duration::from_secs(60);
-        while !is() {
-            assert!(Instant::now() < end, "{what} never came true");
-            std::thread::sleep(Duration::from_millis(20));
-        }
+/// Waits until something is true.
+pub fn until(what: &str, mut is: impl FnMut() -> bool) {
+    let end = Instant::now() + Duration::from_secs(60);
+    while !is() {
+        assert!(Instant::now() < end, "{what} never came true");
+        std::thread::sleep(Duration::from_millis(20));
     }
 }
 
