@@ -3,7 +3,7 @@
 //! `javap` only prints what a comparison of its text would still have to read, and on every tenth class: the whole jars
 //! keep it busy for minutes. Its seconds are scaled to all of them.
 
-use std::path::PathBuf;
+use std::path::Path;
 
 use anyhow::{Context, Result};
 use perfblame_changes::{ChangeKind, class_changes};
@@ -49,7 +49,7 @@ fn two_jars() -> Result<Vec<Row>> {
 }
 
 /// The classes of a jar, and the seconds that printing them all would take.
-fn javap(jar: &PathBuf) -> Result<(usize, f64)> {
+fn javap(jar: &Path) -> Result<(usize, f64)> {
     let names = listed_classes(jar)?;
     let some: Vec<String> = names.iter().step_by(EVERY).map(|name| format!("'{name}'")).collect();
     let command = format!("javap -c -p -cp '{}' {} > /dev/null", jar.display(), some.join(" "));

@@ -76,7 +76,8 @@ mod tests {
 
     #[test]
     fn a_long_log_is_shown_from_its_end() {
-        let text: String = (1..=25).map(|line| format!("line {line}\n")).collect();
+        let lines: Vec<String> = (1..=25).map(|line| format!("line {line}")).collect();
+        let text = lines.join("\n");
         let tail = tail(&text);
         assert!(tail.starts_with("… 5 lines above\nline 6\n"), "{tail}");
         assert!(tail.ends_with("\nline 25"), "{tail}");

@@ -6,7 +6,7 @@ use perfblame_analysis::MinDelta;
 
 use super::{Config, Output};
 
-fn check_wrong(text: &str, expected: Expect) {
+fn check_wrong(text: &str, expected: &Expect) {
     let error = Config::parse(text).unwrap_err();
     let help = error.help.map_or(String::new(), |help| format!("\nhelp: {help}"));
     expected.assert_eq(&format!("line {}: {}{help}", error.line, error.message));
@@ -54,52 +54,52 @@ fn what_stands_at_the_top_holds_for_all() {
 fn mistakes_have_a_line_and_a_suggestion() {
     check_wrong(
         "[[workload]]\nname = \"a\"\nrun = \"a\"\nbugdet = \"1min\"\n",
-        expect![[r"
+        &expect![[r"
             line 4: nobody knows the key `bugdet`
             help: did you mean `budget`?"]],
     );
     check_wrong(
         "colour = \"red\"\n",
-        expect![[r"
+        &expect![[r"
             line 1: nobody knows the key `colour`
             help: known here are workload, cache, build, directory, environment, profiler, runs, budget, warmup, output, min-delta, precision, metric"]],
     );
     check_wrong(
         "[workload]\nname = 1\n",
-        expect![[r"
+        &expect![[r"
         line 1: `workload` must be a list
         help: write `[[workload]]`, in double brackets"]],
     );
     check_wrong(
         "[[workload]]\nname = 1\nrun = \"a\"\n",
-        expect!["line 2: `name` must be a text in quotes, and this is integer"],
+        &expect!["line 2: `name` must be a text in quotes, and this is integer"],
     );
-    check_wrong("[[workload]]\nname = \"a\"\n", expect!["line 1: a workload needs `run`"]);
+    check_wrong("[[workload]]\nname = \"a\"\n", &expect!["line 1: a workload needs `run`"]);
     check_wrong(
         "[[workload]]\nname = \"a\"\nrun = \"./a {input}\"\n",
-        expect!["line 3: `run` has `{input}`, and there are no `inputs`"],
+        &expect!["line 3: `run` has `{input}`, and there are no `inputs`"],
     );
     check_wrong(
         "budget = \"soon\"\n",
-        expect![[r#"
+        &expect![[r#"
             line 1: `budget` cannot be `soon`
             help: as in `budget = "10min"`"#]],
     );
     check_wrong(
         "[[workload]]\nname = \"a\"\nrun = \"a\"\nruns = { min = 5, max = 4 }\n",
-        expect!["line 4: `runs` are at least 5 and at most 4"],
+        &expect!["line 4: `runs` are at least 5 and at most 4"],
     );
     check_wrong(
         "directory = \"../x\"\n",
-        expect!["line 1: `directory` must lie below the root of the repository"],
+        &expect!["line 1: `directory` must lie below the root of the repository"],
     );
     check_wrong(
         "",
-        expect![[r"
+        &expect![[r"
         line 1: there is no workload in this file
         help: add `[[workload]]` with `name` and `run`"]],
     );
-    check_wrong("a = [1,\n", expect!["line 1: unclosed array, expected `]`"]);
+    check_wrong("a = [1,\n", &expect!["line 1: unclosed array, expected `]`"]);
 }
 
 proptest::proptest! {
