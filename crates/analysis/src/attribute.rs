@@ -47,7 +47,7 @@ pub struct Code<'a> {
 pub struct Attribution {
     /// How many functions changed.
     pub changed: usize,
-    /// How many of them the runs get to: they were sampled, or a sampled function calls them.
+    /// How many of them the runs get to: they were sampled, a sampled function calls them, or the profile cannot tell.
     pub reached: usize,
     /// Those that they do not get to, in the order of their files.
     pub unreached: Vec<CodeChange>,
@@ -55,6 +55,13 @@ pub struct Attribution {
     pub outside: Vec<CodeChange>,
     /// What follows from all that.
     pub finding: Blame,
+}
+
+impl Attribution {
+    /// Functions changed and nothing else that can matter, and the runs get to none of them.
+    pub fn is_unreached(&self) -> bool {
+        self.changed > 0 && self.reached == 0 && self.outside.is_empty()
+    }
 }
 
 /// What code changes explain.
@@ -71,6 +78,9 @@ pub enum Blame {
     NotReached,
     /// Changed functions ran, and none is near what got slower.
     Unexplained,
+    /// The profile does not show enough to say which changed functions ran: names that are not in the sources, or
+    /// native code without debug information, where inlined functions are in no stack.
+    Unknown,
     /// No code changed at all.
     Unchanged,
 }
@@ -84,6 +94,7 @@ impl Blame {
             Self::Outside => "outside-of-functions",
             Self::NotReached => "not-reached",
             Self::Unexplained => "unexplained",
+            Self::Unknown => "unknown",
             Self::Unchanged => "no-changes",
         }
     }
@@ -121,6 +132,7 @@ pub fn attribute(diff: &mut Diff, code: &Code<'_>) -> Attribution {
     let finding = match explained.first() {
         None => Blame::Nothing,
         Some(true) => Blame::Explained,
+        Some(false) if places.is_blind => Blame::Unknown,
         Some(false) if !outside.is_empty() => Blame::Outside,
         Some(false) if reached > 0 => Blame::Unexplained,
         Some(false) if !code.changes.functions.is_empty() => Blame::NotReached,

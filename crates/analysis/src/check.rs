@@ -82,7 +82,7 @@ pub struct Compared {
 impl Compared {
     /// Code changed, and the workload runs none of it, on neither side; nor did anything outside of functions change.
     pub fn is_unreached(&self) -> bool {
-        self.code.changed > 0 && self.code.reached == 0 && self.code.outside.is_empty()
+        self.code.is_unreached()
     }
 }
 

@@ -52,7 +52,7 @@ impl<'a> ChangedCode<'a> {
     /// Functions changed and nothing else, and the runs get to none of them.
     pub fn is_unreached(&self, diff: &Diff) -> bool {
         let found = self.try_explain(&mut diff.clone());
-        found.is_ok_and(|found| found.changed > 0 && found.reached == 0 && found.outside.is_empty())
+        found.is_ok_and(|found| found.is_unreached())
     }
 
     fn try_explain(&self, diff: &mut Diff) -> Result<Attribution, String> {

@@ -65,7 +65,9 @@ impl Git {
     pub fn find(folder: &Path) -> Result<Self, Failure> {
         let here = Self { root: folder.to_owned(), common: PathBuf::new() };
         let no_repository = |failure: Failure| {
-            failure.help("run this inside of a git repository with a working tree")
+            let what = "there is no git repository here".to_owned();
+            Failure { what, ..failure }
+                .help("run this inside of a git repository with a working tree")
         };
         let root = here.run(&["rev-parse", "--show-toplevel"]).map_err(no_repository)?;
         let common = here.run(&["rev-parse", "--git-common-dir"]).map_err(no_repository)?;

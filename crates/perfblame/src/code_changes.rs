@@ -70,6 +70,9 @@ impl CodeChanges {
             Blame::Unexplained => {
                 "no change of the code explains this: none is near what got slower".to_owned()
             }
+            Blame::Unknown => "whether a change explains this is not known: functions of the runs are not found in \
+                               the sources, or native code was built without debug information (`-g`)"
+                .to_owned(),
             Blame::Unchanged => "no code changed between the two revisions".to_owned(),
         };
         diff.warnings.push(Warning { code: found.finding.name().to_owned(), message, count: 1 });

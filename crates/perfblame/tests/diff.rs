@@ -148,7 +148,7 @@ fn errors_say_what_is_wrong_and_what_to_do() {
           `-` was given for BEFORE and for AFTER
           help: write one side to a file first
         $ perfblame diff old @HEAD
-        error: git rev-parse failed
+        error: there is no git repository here
           fatal: not a git repository (or any of the parent directories): .git
           help: run this inside of a git repository with a working tree
         $ perfblame diff old new --root nothing

@@ -55,7 +55,10 @@ pub fn find(program: &Program) -> Result<Found, RecordError> {
     let name = program.command.first().ok_or(RecordError::NoCommand)?;
     let path = locate(name, program).ok_or_else(|| RecordError::Start {
         program: name.to_string_lossy().into_owned(),
-        source: std::io::Error::from(std::io::ErrorKind::NotFound),
+        source: std::io::Error::new(
+            std::io::ErrorKind::NotFound,
+            "there is no such program, here or on the search path",
+        ),
     })?;
     let (kind, because) = match seen_through(&path, program) {
         Some(inner) => inner,

@@ -103,6 +103,9 @@ impl RecordError {
             Self::NoProfile { help, .. } => help.clone(),
             Self::Exists(_) => Some("choose another folder or another name".to_owned()),
             Self::NoCommand => Some("put it after `--`".to_owned()),
+            Self::Start { source, .. } if source.kind() == std::io::ErrorKind::NotFound => {
+                Some("a program of this folder is named with its path: `./NAME`".to_owned())
+            }
             _ => None,
         }
     }

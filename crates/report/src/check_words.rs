@@ -53,6 +53,8 @@ fn compared_line(compared: &Compared, unicode: bool) -> String {
             line = format!("not your change: {line}, and no changed code explains it");
         } else if compared.is_unreached() {
             line = format!("not your change, which does not reach this workload: {line}");
+        } else if compared.code.finding == Blame::Unknown {
+            line.push_str(", and the profile does not show which changed code ran (build with debug information)");
         }
     }
     if let Some(sure) = sure(first) {

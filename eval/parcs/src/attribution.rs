@@ -3,7 +3,7 @@
 //! For a subtree that is new, the paper names its caller (stage 1) or the modified methods above it, nearest first
 //! (stage 2). The class files say whether the first one named was changed at all, and whether its change brought in a
 //! call of the subtree's root. A call that is not new in the code can still be new in the run, when a condition changed:
-//! so the second figure is what is certain, not all that is right.
+//! so the second figure is a part of what is right; calls are compared by the method's name alone.
 
 use perfblame_analysis::{FunctionView, StagePart, StagedSubtree, Stages, WhichSide};
 use serde::{Deserialize, Serialize};

@@ -185,7 +185,7 @@ The paper names the caller of an added or deleted method (stage 1) or the modifi
 first (stage 2), and looks by hand whether they hold the change. Class files answer two parts of that: was the first \
 method named changed at all, and did its change bring in a call of the subtree's root? A call that was there before can \
 be new in a run when a condition changed, and a call through an interface can reach a new method: so the last column is \
-what is certain, not all that is right. Stage 3 names nobody. Sums over the inputs, at most the 1,000 costliest subtrees \
+a part of what is right; calls are compared by the method's name alone. Stage 3 names nobody. Sums over the inputs, at most the 1,000 costliest subtrees \
 of each stage and input.
 
 ";

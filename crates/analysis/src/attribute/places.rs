@@ -1,7 +1,7 @@
 //! Where the functions of a comparison stand in the code, and which changes the runs get to.
 
 use hashbrown::{HashMap, HashSet};
-use perfblame_changes::{Addition, Definition};
+use perfblame_changes::{Addition, Definition, Language};
 
 use super::{Code, Located, last_part};
 use crate::{DiffTree, Fate, FunctionView};
@@ -14,8 +14,10 @@ pub(super) struct Places {
     pub change: Vec<Option<usize>>,
     /// By change: the function is in a stack.
     pub sampled: Vec<bool>,
-    /// By change: the runs get to it.
+    /// By change: the runs get to it, or nobody can tell.
     pub reached: Vec<bool>,
+    /// For some change, stacks cannot tell whether it ran.
+    pub is_blind: bool,
 }
 
 impl Places {
@@ -43,8 +45,16 @@ impl Places {
             .collect();
         let mut sampled = vec![false; changes.len()];
         change.iter().flatten().for_each(|row| sampled[*row] = true);
-        let reached = reached(code, &located, &sampled);
-        Self { located, change, sampled, reached }
+        let mut reached = reached(code, &located, &sampled);
+        let mut is_blind = false;
+        for (change, reached) in changes.iter().zip(&mut reached).filter(|(_, reached)| !**reached)
+        {
+            let definition = change.after.as_ref().or(change.before.as_ref());
+            if definition.is_none_or(|it| !shows_inlined(it.language, &tree.functions, &located)) {
+                (*reached, is_blind) = (true, true);
+            }
+        }
+        Self { located, change, sampled, reached, is_blind }
     }
 }
 
@@ -62,6 +72,25 @@ fn locate(
 ) -> Option<Located> {
     let now = after.then(|| code.after.locate(function)).flatten();
     now.or_else(|| before.then(|| code.before.locate(function)).flatten())
+}
+
+/// Whether a function of this language that ran for long would be in a stack under its own name. At least one must be
+/// found in the sources. Compilers of native code inline functions through several callers, and only debug information,
+/// which brings files along, keeps them in stacks; virtual machines always do.
+fn shows_inlined(
+    language: Language,
+    functions: &[FunctionView],
+    located: &[Option<Located>],
+) -> bool {
+    let native = matches!(language, Language::C | Language::Cpp | Language::Rust | Language::Go);
+    let mut found = functions.iter().zip(located).filter(|(_, located)| {
+        located.as_ref().is_some_and(|located| located.definition.language == language)
+    });
+    let mut any = false;
+    found.all(|(function, _)| {
+        any = true;
+        !native || function.file.is_some()
+    }) && any
 }
 
 /// Changes that were sampled, and those that something sampled calls: a function that is inlined or too fast to be seen

@@ -11,13 +11,13 @@ use super::*;
 use crate::{DiffQuery, Loaded, diff};
 
 /// The functions that are in the sources, each with those it calls.
-struct Drawn(&'static [(&'static str, &'static [&'static str])]);
+struct Drawn(&'static [(&'static str, &'static [&'static str])], Language);
 
 impl Sources for Drawn {
     fn locate(&self, function: &FunctionView) -> Option<Located> {
         let (name, calls) = self.0.iter().find(|(name, _)| *name == function.name)?;
         let calls = calls.iter().map(|call| (*call).to_owned()).collect();
-        Some(Located { definition: definition(name), calls })
+        Some(Located { definition: Definition { language: self.1, ..definition(name) }, calls })
     }
 }
 
@@ -26,9 +26,9 @@ fn definition(name: &str) -> Definition {
     let line = name.bytes().fold(0, |sum: u32, byte| sum * 31 % 9_973 + u32::from(byte));
     Definition {
         name: name.to_owned(),
-        file: Some("src/main.c".to_owned()),
+        file: Some("src/main.js".to_owned()),
         lines: Some((line, line)),
-        language: Language::C,
+        language: Language::JavaScript,
         ..Definition::default()
     }
 }
@@ -75,12 +75,30 @@ fn compared(before: &str, after: &str) -> Diff {
 
 #[track_caller]
 fn check(
+    answer: Diff,
+    sources: &'static [(&'static str, &'static [&'static str])],
+    changes: &ChangeSet,
+    expected: &Expect,
+) {
+    check_in(Language::JavaScript, answer, sources, changes, expected);
+}
+
+#[track_caller]
+fn check_in(
+    language: Language,
     mut answer: Diff,
     sources: &'static [(&'static str, &'static [&'static str])],
     changes: &ChangeSet,
     expected: &Expect,
 ) {
-    let sources = Drawn(sources);
+    let sources = Drawn(sources, language);
+    let mut changes = changes.clone();
+    for change in &mut changes.functions {
+        for side in [&mut change.before, &mut change.after].into_iter().flatten() {
+            side.language = language;
+        }
+    }
+    let changes = &changes;
     let commit = |_: &FunctionChange| None;
     let code = Code { changes, before: &sources, after: &sources, commit: &commit };
     let found = attribute(&mut answer, &code);
@@ -211,6 +229,19 @@ fn a_change_that_the_runs_do_not_get_to_is_innocent() {
             parse (slower)
         "]],
     );
+}
+
+#[test]
+fn without_debug_information_nobody_knows_what_was_inlined() {
+    // `next_token` may call it, and be part of `parse`: the drawn profile has names and no files.
+    let deep = functions(vec![modified("read_byte", &[Addition::Loop])]);
+    let expected = expect![[r"
+        unknown, 1 of 1 reached
+        parse (slower)
+    "]];
+    check_in(Language::C, compared(BEFORE, SLOWER_PARSE), SOURCES, &deep, &expected);
+    // Nor where no function of the profile is in the sources.
+    check(compared(BEFORE, SLOWER_PARSE), &[], &deep, &expected);
 }
 
 #[test]
