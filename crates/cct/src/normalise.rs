@@ -5,12 +5,14 @@
 //! Readers leave names as they are; whoever compares asks for this step, and for which kinds of it.
 
 mod java;
+mod marks;
 mod native;
 mod templates;
 mod url;
 
 use std::borrow::Cow;
 
+use self::marks::Marks;
 use crate::relabel::map_labels;
 use crate::{Frame, Function, Profile, StringId, Symbols};
 
@@ -104,8 +106,11 @@ impl NameKinds {
 
 /// The name of a function, a class, a file or a url without what changes from run to run.
 pub fn normalise_name(name: &str, kinds: NameKinds) -> Cow<'_, str> {
+    // What is left of a name holds no mark that the whole did not.
+    let marks = Marks::of(name);
     let mut name = Cow::Borrowed(name);
-    for kind in NameKind::ALL.into_iter().filter(|kind| kinds.contains(*kind)) {
+    let worth = |kind: &NameKind| kinds.contains(*kind) && marks.allow(*kind);
+    for kind in NameKind::ALL.into_iter().filter(worth) {
         let changed = match kind {
             NameKind::Lambdas => java::without_lambda_numbers(&name),
             NameKind::GeneratedClasses => java::without_class_numbers(&name),

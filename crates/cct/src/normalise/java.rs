@@ -64,7 +64,7 @@ pub(super) fn without_class_numbers(name: &str) -> Cow<'_, str> {
     // Every pattern has a digit and one of these; names of other languages mostly have none of them.
     let worth = name.bytes().any(|b| b.is_ascii_digit())
         && (name.bytes().any(|b| b == b'$')
-            || ["jdk", "Accessor", "_closure", "Script", "0x"]
+            || ["Accessor", "_closure", "Script", "/0x", "+0x"]
                 .iter()
                 .any(|part| name.contains(part)));
     match &*CLASS {

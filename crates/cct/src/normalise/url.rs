@@ -46,7 +46,7 @@ fn is_location(name: &str) -> bool {
     let scripts = ["js", "mjs", "cjs", "css", "wasm", "html", "map", "ts", "tsx", "jsx"];
     let path = name.split(['?', '#']).next().unwrap_or(name);
     let extension = path.rsplit_once('.').map_or("", |(_, extension)| extension);
-    !name.contains(char::is_whitespace) && (name.contains("://") || scripts.contains(&extension))
+    (name.contains("://") || scripts.contains(&extension)) && !name.contains(char::is_whitespace)
 }
 
 fn clean(name: &str) -> Cow<'_, str> {

@@ -83,7 +83,9 @@ fn placed(text: &str) -> Option<(&str, &str, u64)> {
         return (script && !stem.is_empty() && !name.is_empty() && !is_jit(file))
             .then_some((name, file, line));
     }
-    let (name, place) = text.rsplit_once(" - ")?;
+    // Most names end in no digit, so that they need not be searched.
+    let numbered = text.ends_with(|last: char| last.is_ascii_digit());
+    let (name, place) = numbered.then(|| text.rsplit_once(" - "))??;
     let (file, line) = source_place(place)?;
     Some((name, file, line))
 }
