@@ -10,7 +10,7 @@ pub fn read(name: &str, data: &[u8]) {
         Some(1) => perfblame_cct::Grain::CallSites,
         _ => perfblame_cct::Grain::Frames,
     };
-    let options = ReadOptions { grain, times: perfblame_cct::Times::Keep };
+    let options = ReadOptions { grain, times: perfblame_cct::Times::Keep, ..ReadOptions::default() };
     let Ok(input) = Input::from_bytes(data.to_vec()) else { return };
     let _ = (format.sniff)(&input);
     if let Ok(profile) = (format.read)(input, &options) {

@@ -179,13 +179,18 @@ fn load_one(
         Source::Stdin => Input::from_stream_counted(Box::new(std::io::stdin()), tally),
     };
     let input = input.map_err(failed)?;
-    if perfblame_file::sniff(&input) {
+    let names = match options.names {
+        Names::Normalised => NameKinds::default(),
+        Names::AsRecorded => NameKinds::none(),
+    };
+    let runs = if perfblame_file::sniff(&input) {
         let runs = stored_runs(input, options).map_err(failed)?;
-        return Ok(runs.into_iter().map(|run| clean(run, options)).collect());
-    }
-    let read_options = ReadOptions { grain: options.grain, times: options.times };
-    let profile = read(input, &read_options).map_err(failed)?;
-    Ok(vec![clean(profile, options)])
+        runs.into_iter().map(|run| normalise(run, names)).collect()
+    } else {
+        let read_options = ReadOptions { grain: options.grain, times: options.times, names };
+        vec![read(input, &read_options).map_err(failed)?]
+    };
+    Ok(runs.into_iter().map(|run| whole_stacks(run, options)).collect())
 }
 
 fn stored_runs(input: Input, options: LoadOptions) -> Result<Vec<Profile>, ReadError> {
@@ -199,13 +204,10 @@ fn stored_runs(input: Input, options: LoadOptions) -> Result<Vec<Profile>, ReadE
     Ok((0..set.runs.len()).filter_map(run).collect())
 }
 
-fn clean(mut profile: Profile, options: LoadOptions) -> Profile {
-    if options.names == Names::Normalised {
-        profile = normalise(profile, NameKinds::default());
-    }
+fn whole_stacks(profile: Profile, options: LoadOptions) -> Profile {
     let is_truncated = |root| profile.name_of(root) == TRUNCATED;
     if options.partial == PartialStacks::Merge && profile.tree.roots().any(is_truncated) {
-        (profile, _) = merge_partial_stacks(&profile, MATCH_THRESHOLD);
+        return merge_partial_stacks(&profile, MATCH_THRESHOLD).0;
     }
     profile
 }

@@ -9,9 +9,9 @@ use hashbrown::HashMap;
 use crate::labels::Labels;
 use crate::stack_memo::{LastStack, StackMemo, WALK};
 use crate::{
-    Cells, Frame, FrameId, Function, FunctionId, Grain, Info, Layer, Metric, MetricId, OpenNode,
-    OpenTree, Profile, StringId, Symbols, TRUNCATED, Thread, ThreadId, TimedCall, TimedSample,
-    Timeline, Warning,
+    Cells, Frame, FrameId, Function, FunctionId, Grain, Info, Layer, Metric, MetricId, NameKinds,
+    OpenNode, OpenTree, Profile, StringId, Symbols, TRUNCATED, Thread, ThreadId, TimedCall,
+    TimedSample, Timeline, Warning,
 };
 
 /// Whether a profile keeps its samples and calls by time.
@@ -39,7 +39,6 @@ pub struct ProfileBuilder {
     pub symbols: Symbols,
     /// What the file says about itself.
     pub info: Info,
-    grain: Grain,
     times: Times,
     threads: Vec<Thread>,
     thread_index: HashMap<Thread, ThreadId>,
@@ -73,12 +72,20 @@ struct OpenCall {
 impl ProfileBuilder {
     /// An empty profile whose tree will have this grain.
     pub fn new(grain: Grain, times: Times) -> Self {
-        Self { grain, times, ..Self::default() }
+        Self { labels: Labels::new(grain, NameKinds::none()), times, ..Self::default() }
+    }
+
+    /// Contexts get names without what changes from run to run: at once what [`crate::normalise()`] does to the finished
+    /// profile. To be said before the first context.
+    #[must_use]
+    pub fn with_names(mut self, names: NameKinds) -> Self {
+        self.labels = Labels::new(self.labels.grain(), names);
+        self
     }
 
     /// What tells the contexts of the tree apart.
     pub fn grain(&self) -> Grain {
-        self.grain
+        self.labels.grain()
     }
 
     /// True when [`ProfileBuilder::time_sample`], [`ProfileBuilder::time_call`] and [`ProfileBuilder::leave`] keep times.
@@ -206,13 +213,13 @@ impl ProfileBuilder {
 
     /// The context of an outermost frame.
     pub fn root(&mut self, frame: FrameId) -> Cursor {
-        let label = self.labels.label(&mut self.symbols, self.grain, None, frame);
+        let label = self.labels.label(&mut self.symbols, None, frame);
         Cursor { node: self.tree.child(None, label), frame }
     }
 
     /// The context of `frame` called from `parent`.
     pub fn child(&mut self, parent: Cursor, frame: FrameId) -> Cursor {
-        let label = self.labels.label(&mut self.symbols, self.grain, Some(parent.frame), frame);
+        let label = self.labels.label(&mut self.symbols, Some(parent.frame), frame);
         Cursor { node: self.tree.child(Some(parent.node), label), frame }
     }
 
@@ -243,7 +250,7 @@ impl ProfileBuilder {
         let mut parent = self.last.nodes.last().copied();
         for (row, frame) in frames.iter().enumerate().skip(shared) {
             let caller = row.checked_sub(1).map(|row| frames[row]);
-            let label = self.labels.label(&mut self.symbols, self.grain, caller, *frame);
+            let label = self.labels.label(&mut self.symbols, caller, *frame);
             let node = self.tree.child(parent, label);
             self.last.frames.push(*frame);
             self.last.nodes.push(node);
@@ -399,13 +406,13 @@ impl ProfileBuilder {
     /// Sorts into pre-order and freezes. Calls still open lose nothing but their own unfinished time; readers close
     /// them first when the format says at what time.
     pub fn finish(mut self) -> Profile {
-        if self.grain != Grain::Frames {
-            // Exact frames did their part when they became call sites or functions.
+        if !self.labels.are_exact() {
+            // Exact frames did their part when they became call sites or functions, or got other names.
             let used = self.tree.number_labels();
             self.symbols.keep_frames(&used);
         }
         self.symbols.shrink_to_fit();
-        let (tree, placement) = self.tree.freeze(self.grain);
+        let (tree, placement) = self.tree.freeze(self.labels.grain());
         let place = |node: OpenNode| placement.of(node);
         let keys: Vec<_> =
             self.cell_keys.iter().map(|(node, thread)| (place(*node), *thread)).collect();

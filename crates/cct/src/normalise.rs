@@ -14,7 +14,7 @@ use std::borrow::Cow;
 
 use self::marks::Marks;
 use crate::relabel::map_labels;
-use crate::{Frame, Function, Profile, StringId, Symbols};
+use crate::{Frame, FrameId, Function, FunctionId, Profile, StringId, Symbols};
 
 /// What can be made equal, each on its own.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -79,7 +79,7 @@ impl Default for NameKinds {
 
 impl NameKinds {
     /// Names stay as they are.
-    pub fn none() -> Self {
+    pub const fn none() -> Self {
         Self(0)
     }
 
@@ -129,36 +129,79 @@ pub fn normalise_name(name: &str, kinds: NameKinds) -> Cow<'_, str> {
 
 /// The same profile with normalised names; functions that become equal are merged.
 pub fn normalise(profile: Profile, kinds: NameKinds) -> Profile {
+    if kinds == NameKinds::none() {
+        return profile;
+    }
     rename(profile, |text| normalise_name(text, kinds))
 }
 
 /// The same profile with every name, component and file changed; functions that become equal are merged.
 pub fn rename(profile: Profile, change: impl Fn(&str) -> Cow<'_, str>) -> Profile {
-    let mut known: Vec<Option<StringId>> = vec![None; profile.symbols.strings.len()];
-    let mut text = |symbols: &mut Symbols, id: StringId| {
-        *known[id.index()].get_or_insert_with(|| match change(symbols.text(id)) {
+    let mut renamed = Renamed::default();
+    map_labels(profile, |symbols, label| renamed.frame(symbols, label, &change))
+}
+
+/// Strings that have been changed already.
+#[derive(Debug, Default)]
+pub(crate) struct Renamed {
+    known: Vec<Option<StringId>>,
+}
+
+impl Renamed {
+    /// The frame with every text of it and of its function changed.
+    pub(crate) fn frame(
+        &mut self,
+        symbols: &mut Symbols,
+        frame: FrameId,
+        change: &impl Fn(&str) -> Cow<'_, str>,
+    ) -> FrameId {
+        let known = *symbols.frame(frame);
+        let function = self.function(symbols, known.function, change);
+        let file = known.file.map(|id| self.text(symbols, id, change));
+        if function == known.function && file == known.file {
+            return frame;
+        }
+        symbols.intern_frame(Frame { function, file, ..known })
+    }
+
+    /// The function with every text of it changed.
+    pub(crate) fn function(
+        &mut self,
+        symbols: &mut Symbols,
+        id: FunctionId,
+        change: &impl Fn(&str) -> Cow<'_, str>,
+    ) -> FunctionId {
+        let known = *symbols.function(id);
+        let function = Function {
+            name: self.text(symbols, known.name, change),
+            component: known.component.map(|id| self.text(symbols, id, change)),
+            signature: known.signature.map(|id| self.text(symbols, id, change)),
+            file: known.file.map(|id| self.text(symbols, id, change)),
+            ..known
+        };
+        if function == known { id } else { symbols.intern_function(function) }
+    }
+
+    fn text(
+        &mut self,
+        symbols: &mut Symbols,
+        id: StringId,
+        change: &impl Fn(&str) -> Cow<'_, str>,
+    ) -> StringId {
+        if let Some(Some(known)) = self.known.get(id.index()) {
+            return *known;
+        }
+        let text = match change(symbols.text(id)) {
             Cow::Borrowed(same) if same == symbols.text(id) => id,
             changed => {
                 let changed = changed.into_owned();
                 symbols.string(&changed)
             }
-        })
-    };
-    map_labels(profile, |symbols, label| {
-        let frame = *symbols.frame(label);
-        let known = *symbols.function(frame.function);
-        let function = Function {
-            name: text(symbols, known.name),
-            component: known.component.map(|id| text(symbols, id)),
-            signature: known.signature.map(|id| text(symbols, id)),
-            file: known.file.map(|id| text(symbols, id)),
-            ..known
         };
-        let file = frame.file.map(|id| text(symbols, id));
-        if function == known && file == frame.file {
-            return label;
+        if self.known.len() <= id.index() {
+            self.known.resize(id.index() + 1, None);
         }
-        let function = symbols.intern_function(function);
-        symbols.intern_frame(Frame { function, file, ..frame })
-    })
+        self.known[id.index()] = Some(text);
+        text
+    }
 }

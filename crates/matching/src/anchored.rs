@@ -19,12 +19,22 @@ use shape::Shape;
 /// One in so many of a side's weight is heavy: half a percent.
 const HEAVY: i128 = 200;
 
+/// Contexts of a tree that is worth a thread of its own.
+const LARGE: usize = 20_000;
+
 /// Matches two trees from the roots down, then what was wrapped, unwrapped, renamed and moved.
 pub fn match_anchored(before: &Side<'_>, after: &Side<'_>, identity: &Identity) -> Matching {
-    let shapes = [
-        Shape::of(before, |function| identity.before(function)),
-        Shape::of(after, |function| identity.after(function)),
-    ];
+    let of_before = || Shape::of(before, |function| identity.before(function));
+    let of_after = || Shape::of(after, |function| identity.after(function));
+    let shapes = if before.tree.len() < LARGE {
+        [of_before(), of_after()]
+    } else {
+        std::thread::scope(|scope| {
+            let other = scope.spawn(of_before);
+            let shape = of_after();
+            [other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)), shape]
+        })
+    };
     let mut found = Found {
         sides: [before, after],
         shapes: &shapes,

@@ -55,7 +55,8 @@ fn check_same(folder: &Folder, arguments: &[&str], options: &str) -> Output {
 }
 
 fn profile(folder: &Folder, file: &str) -> Profile {
-    let options = ReadOptions { grain: Grain::CallSites, times: Times::Drop };
+    let options =
+        ReadOptions { grain: Grain::CallSites, times: Times::Drop, ..ReadOptions::default() };
     let profile = read(Input::open(&folder.path().join(file)).unwrap(), &options).unwrap();
     assert_eq!(profile.tree.grain(), Grain::CallSites);
     profile

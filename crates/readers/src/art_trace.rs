@@ -69,7 +69,7 @@ struct Method {
 pub fn read(input: Input, options: &ReadOptions) -> Result<Profile, ReadError> {
     let bytes = input.read_all()?;
     let mut trace = Trace::default();
-    let mut builder = ProfileBuilder::new(options.grain, options.times);
+    let mut builder = options.builder();
     let records = if bytes.starts_with(MAGIC) {
         let header = header(&bytes, 0)?;
         trace.streamed(&mut builder, &bytes, &header)

@@ -59,7 +59,7 @@ fn map_end(line: &[u8]) -> Option<(&[u8], i64)> {
 /// Reads the maps that bpftrace printed.
 pub fn read(input: Input, options: &ReadOptions) -> Result<Profile, ReadError> {
     let mut blocks = Blocks::new(input)?;
-    let mut builder = ProfileBuilder::new(options.grain, options.times);
+    let mut builder = options.builder();
     let mut memo: ByteMemo<FrameId> = ByteMemo::new();
     // The map being read and its frames, innermost first; the values of its key beside the stacks, outermost.
     let mut open: Option<MetricId> = None;

@@ -46,7 +46,7 @@ pub fn sniff(input: &Input) -> bool {
 pub fn read(input: Input, options: &ReadOptions) -> Result<Profile, ReadError> {
     let is_stream = cali::sniff(input.head());
     let bytes = input.read_all()?;
-    let mut builder = ProfileBuilder::new(options.grain, options.times);
+    let mut builder = options.builder();
     builder.info.producer = Some("Caliper".to_owned());
     if is_stream {
         cali::read(&bytes, &mut builder);

@@ -69,7 +69,7 @@ pub fn sniff(input: &Input) -> bool {
 /// Reads a callgrind profile.
 pub fn read(input: Input, options: &ReadOptions) -> Result<Profile, ReadError> {
     let bytes = input.read_all()?;
-    let mut builder = ProfileBuilder::new(options.grain, options.times);
+    let mut builder = options.builder();
     let mut parser = Parser::new(options.grain);
     let mut offset = 0;
     for line in bytes.split(|byte| *byte == b'\n') {
@@ -151,7 +151,9 @@ mod tests {
     fn check(text: &str, grain: Grain, expected: &Expect) {
         let input = Input::from_bytes(text.as_bytes().to_vec()).unwrap();
         assert!(sniff(&input));
-        let profile = read(input, &ReadOptions { grain, times: Times::Drop }).unwrap();
+        let profile =
+            read(input, &ReadOptions { grain, times: Times::Drop, ..ReadOptions::default() })
+                .unwrap();
         let mut out = String::new();
         let values: Vec<Vec<i64>> =
             profile.metrics().map(|(id, _)| profile.self_values(id)).collect();

@@ -52,7 +52,7 @@ pub fn sampled_metrics(builder: &mut ProfileBuilder) -> (MetricId, MetricId) {
 /// Reads a profile.
 pub fn read(input: Input, options: &ReadOptions) -> Result<Profile, ReadError> {
     let bytes = input.read_all()?;
-    let mut builder = ProfileBuilder::new(options.grain, options.times);
+    let mut builder = options.builder();
     let (wall, samples) = sampled_metrics(&mut builder);
     let mut chunk = Chunk::default();
     let mut cursor = Cursor::new(&bytes);

@@ -24,7 +24,7 @@ pub fn sniff(input: &Input) -> bool {
 /// Reads a DHAT file.
 pub fn read(input: Input, options: &ReadOptions) -> Result<Profile, ReadError> {
     let bytes = input.read_all()?;
-    let mut builder = ProfileBuilder::new(options.grain, options.times);
+    let mut builder = options.builder();
     let document = json::parse_with_warning(&bytes, &mut builder);
     let root = document.root();
     match root.get("dhatFileVersion").and_then(Value::as_i64) {
@@ -224,7 +224,8 @@ mod tests {
     fn the_corpus_has_its_totals() {
         let Some(corpus) = corpus() else { return };
         let input = Input::open(&corpus.join("other/ffprofiler-dhat.json.gz")).unwrap();
-        let options = ReadOptions { grain: Grain::Frames, times: Times::Drop };
+        let options =
+            ReadOptions { grain: Grain::Frames, times: Times::Drop, ..ReadOptions::default() };
         let profile = crate::read(input, &options).unwrap();
         let total = |name: &str| profile.cells.total(profile.metric(name).unwrap());
         assert_eq!(profile.info.format, "DHAT");

@@ -57,7 +57,7 @@ fn probe(text: &[u8]) -> Option<()> {
 /// Reads DTrace's stacks.
 pub fn read(input: Input, options: &ReadOptions) -> Result<Profile, ReadError> {
     let mut blocks = Blocks::new(input)?;
-    let mut builder = ProfileBuilder::new(options.grain, options.times);
+    let mut builder = options.builder();
     let samples = builder.metric(Metric::sampled("samples", Unit::Count));
     let mut memo: ByteMemo<FrameId> = ByteMemo::new();
     let mut stack: Vec<FrameId> = Vec::new();

@@ -71,7 +71,7 @@ pub fn sniff(input: &Input) -> bool {
 /// Reads a Firefox profile.
 pub fn read(input: Input, options: &ReadOptions) -> Result<Profile, ReadError> {
     let bytes = input.read_all()?;
-    let mut builder = ProfileBuilder::new(options.grain, options.times);
+    let mut builder = options.builder();
     if cleopatra::sniff(&bytes) {
         cleopatra::read(&bytes, &mut builder)?;
         return Ok(builder.finish());

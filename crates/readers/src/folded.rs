@@ -87,7 +87,7 @@ pub fn read(input: Input, options: &ReadOptions) -> Result<Profile, ReadError> {
     let kind = kind(&input, &head);
     let mode = austin_mode(&head);
     let mut blocks = Blocks::new(input)?;
-    let mut reader = Reader::new(ProfileBuilder::new(options.grain, options.times), kind, &mode);
+    let mut reader = Reader::new(options.builder(), kind, &mode);
     while let Some(block) = blocks.next()? {
         for line in text::lines(block) {
             reader.line(line);

@@ -1,7 +1,7 @@
 //! The formats perfblame reads: a row in a table each. Adding one means a module with its
 //! [`Format`], a line here and a sample file.
 
-use perfblame_cct::{Grain, Profile, Times};
+use perfblame_cct::{Grain, NameKinds, Profile, ProfileBuilder, Times};
 
 use crate::art_trace;
 use crate::bpftrace;
@@ -48,12 +48,28 @@ use crate::xctrace;
 use crate::xperf;
 
 /// What a reader is asked for.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub struct ReadOptions {
     /// What tells contexts apart.
     pub grain: Grain,
     /// Whether samples and calls are kept by time.
     pub times: Times,
+    /// Which parts of names are left out that change from run to run.
+    pub names: NameKinds,
+}
+
+impl Default for ReadOptions {
+    fn default() -> Self {
+        let (grain, times) = Default::default();
+        Self { grain, times, names: NameKinds::none() }
+    }
+}
+
+impl ReadOptions {
+    /// What to build the profile with, so that it is as asked for.
+    pub fn builder(&self) -> ProfileBuilder {
+        ProfileBuilder::new(self.grain, self.times).with_names(self.names)
+    }
 }
 
 /// One format.

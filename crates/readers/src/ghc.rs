@@ -71,7 +71,7 @@ impl Metrics {
 /// Reads a cost centre profile.
 pub fn read(input: Input, options: &ReadOptions) -> Result<Profile, ReadError> {
     let bytes = text::read_whole(input)?;
-    let mut builder = ProfileBuilder::new(options.grain, options.times);
+    let mut builder = options.builder();
     builder.info.producer = Some("GHC".to_owned());
     if is_json(&bytes) {
         read_json(&bytes, &mut builder)?;

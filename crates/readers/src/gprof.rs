@@ -4,7 +4,7 @@
 //! them into a tree the way gprof itself shares out time.
 
 use hashbrown::HashMap;
-use perfblame_cct::{Metric, Profile, ProfileBuilder, Unit};
+use perfblame_cct::{Metric, Profile, Unit};
 
 use crate::call_graph::{CallGraph, GraphFunction};
 use crate::error::ReadError;
@@ -58,7 +58,7 @@ struct Line<'a> {
 /// Reads gprof's call graph.
 pub fn read(input: Input, options: &ReadOptions) -> Result<Profile, ReadError> {
     let bytes = text::read_whole(input)?;
-    let mut builder = ProfileBuilder::new(options.grain, options.times);
+    let mut builder = options.builder();
     let mut metric = Metric::sampled("cpu", Unit::Nanoseconds);
     let mut lines = text::lines(&bytes);
     let mut graphed = false;

@@ -30,7 +30,7 @@ fn sniff(input: &Input) -> bool {
 /// Reads a profile.
 fn read(input: Input, options: &ReadOptions) -> Result<Profile, ReadError> {
     let bytes = input.read_all()?;
-    let mut builder = ProfileBuilder::new(options.grain, options.times);
+    let mut builder = options.builder();
     let allocated = builder.metric(Metric::sampled("allocated", Unit::Bytes));
     let samples = builder.metric(Metric::sampled("samples", Unit::Count).with_period(1));
     let mut chunk = Chunk::default();

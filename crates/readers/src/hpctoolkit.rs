@@ -56,7 +56,7 @@ pub fn read(input: Input, options: &ReadOptions) -> Result<Profile, ReadError> {
         return read_beside(folder.as_deref(), options);
     }
     let bytes = input.read_all()?;
-    let mut builder = ProfileBuilder::new(options.grain, options.times);
+    let mut builder = options.builder();
     builder.info.producer = Some("HPCToolkit".to_owned());
     let mut reader = Reader { builder, ..Reader::default() };
     let mut scanner = Scanner::new(&bytes);

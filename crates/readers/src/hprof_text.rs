@@ -89,7 +89,7 @@ struct Dump {
 
 /// Reads the agent's text.
 pub fn read(input: Input, options: &ReadOptions) -> Result<Profile, ReadError> {
-    let mut builder = ProfileBuilder::new(options.grain, options.times);
+    let mut builder = options.builder();
     let mut blocks = Blocks::new(input)?;
     let mut dump = Dump::default();
     while let Some(block) = blocks.next()? {

@@ -52,7 +52,7 @@ impl Columns {
 /// Reads a deep copy.
 pub fn read(input: Input, options: &ReadOptions) -> Result<Profile, ReadError> {
     let bytes = text::read_whole(input)?;
-    let mut builder = ProfileBuilder::new(options.grain, options.times);
+    let mut builder = options.builder();
     let mut lines = text::lines(&bytes);
     let Some(columns) = lines.next().and_then(|line| Columns::of(&shown(line))) else {
         return Err(ReadError::malformed(0, "the columns of a call tree are missing"));

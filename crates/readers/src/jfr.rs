@@ -54,7 +54,7 @@ mod tests;
 mod threads;
 mod walk;
 
-use perfblame_cct::{Profile, ProfileBuilder};
+use perfblame_cct::Profile;
 use std::io::Read;
 
 use crate::error::ReadError;
@@ -84,7 +84,7 @@ pub fn sniff(input: &Input) -> bool {
 /// Reads a recording.
 pub fn read(input: Input, options: &ReadOptions) -> Result<Profile, ReadError> {
     let mut feed = Feed { stream: input.into_stream()?, buffer: Vec::new(), start: 0, passed: 0 };
-    let mut recording = Recording::new(ProfileBuilder::new(options.grain, options.times));
+    let mut recording = Recording::new(options.builder());
     let mut unfinished = false;
     while feed.fill(HEADER_BYTES as u64, &mut recording) {
         let Some(header) = Header::read(feed.bytes()) else {

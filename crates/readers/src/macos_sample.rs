@@ -44,7 +44,7 @@ fn row(line: &[u8]) -> Option<(usize, u64, &[u8])> {
 /// Reads a report of `sample`.
 pub fn read(input: Input, options: &ReadOptions) -> Result<Profile, ReadError> {
     let bytes = text::read_whole(input)?;
-    let mut builder = ProfileBuilder::new(options.grain, options.times);
+    let mut builder = options.builder();
     let mut lines = text::lines(&bytes);
     let mut interval = None;
     for line in lines.by_ref().take_while(|line| *line != b"Call graph:") {

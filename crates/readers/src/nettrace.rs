@@ -45,7 +45,7 @@ pub fn sniff(input: &Input) -> bool {
 /// Reads a trace.
 pub fn read(input: Input, options: &ReadOptions) -> Result<Profile, ReadError> {
     let bytes = input.read_all()?;
-    let mut builder = ProfileBuilder::new(options.grain, options.times);
+    let mut builder = options.builder();
     let (trace, mut blocks) = Blocks::open(&bytes)?;
     let mut methods = Methods::default();
     let mut modules = Modules::default();

@@ -103,7 +103,7 @@ fn looks_like_dictionary(bytes: &[u8]) -> bool {
 /// Reads OpenTelemetry profiles.
 pub fn read(input: Input, options: &ReadOptions) -> Result<Profile, ReadError> {
     let bytes = input.read_all()?;
-    let mut builder = ProfileBuilder::new(options.grain, options.times);
+    let mut builder = options.builder();
     let mut samples = Samples::default();
     let head = &bytes[..bytes.len().min(64 << 10)];
     if json::sniff(head) {

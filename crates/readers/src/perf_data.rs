@@ -220,7 +220,11 @@ mod tests {
         for order in [ByteOrder::Little, ByteOrder::Big] {
             let input = Input::from_bytes(stream(order)).unwrap();
             assert!(sniff(&input));
-            let options = ReadOptions { grain: Grain::Functions, times: Times::Keep };
+            let options = ReadOptions {
+                grain: Grain::Functions,
+                times: Times::Keep,
+                ..ReadOptions::default()
+            };
             let profile = read(input, &options).unwrap();
             assert_eq!((profile.samples, profile.info.duration), (2, Some(40)));
             let metric = &profile.metrics[0];

@@ -84,7 +84,7 @@ fn sure_header(line: &[u8]) -> Option<Header<'_>> {
 /// Reads the text of `perf script`.
 pub fn read(input: Input, options: &ReadOptions) -> Result<Profile, ReadError> {
     let mut blocks = Blocks::new(input)?;
-    let mut reader = Reader::new(ProfileBuilder::new(options.grain, options.times));
+    let mut reader = Reader::new(options.builder());
     while let Some(block) = blocks.next()? {
         for line in text::lines(block) {
             reader.line(line);

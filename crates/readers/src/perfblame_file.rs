@@ -15,7 +15,7 @@ mod sections;
 mod tests;
 
 use perfblame_cct::{
-    Cct, Cells, Metric, Profile, Run, RunSet, Symbols, Thread, Timeline, Times, coarsen,
+    Cct, Cells, Metric, Profile, Run, RunSet, Symbols, Thread, Timeline, Times, coarsen, normalise,
 };
 use std::io::{self, Write};
 
@@ -51,10 +51,9 @@ pub fn read(input: Input, options: &ReadOptions) -> Result<Profile, ReadError> {
         None => set.sum(),
     };
     // A tree stored coarser than it is asked for stays as it is, and says so by its grain.
-    if profile.tree.grain() <= options.grain {
-        return Ok(profile);
-    }
-    Ok(coarsen(&profile, options.grain))
+    let coarse = profile.tree.grain() <= options.grain;
+    let profile = if coarse { profile } else { coarsen(&profile, options.grain) };
+    Ok(normalise(profile, options.names))
 }
 
 /// Reads the runs of a file, one of a file that holds a single profile.

@@ -44,7 +44,7 @@ pub fn sniff(input: &Input) -> bool {
 /// Reads a PerfView file.
 pub fn read(input: Input, options: &ReadOptions) -> Result<Profile, ReadError> {
     let bytes = input.read_all()?;
-    let mut builder = ProfileBuilder::new(options.grain, options.times);
+    let mut builder = options.builder();
     let metric = Metric { decimals: DECIMALS as u8, ..Metric::sampled("metric", Unit::Count) };
     let mut reader = Reader {
         metric: builder.metric(metric),
@@ -312,7 +312,8 @@ mod tests {
 
     fn parse(bytes: &[u8]) -> Profile {
         let input = Input::from_bytes(bytes.to_vec()).unwrap();
-        let options = ReadOptions { grain: Grain::Functions, times: Times::Keep };
+        let options =
+            ReadOptions { grain: Grain::Functions, times: Times::Keep, ..ReadOptions::default() };
         crate::read(input, &options).unwrap()
     }
 

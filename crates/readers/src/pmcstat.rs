@@ -62,7 +62,7 @@ struct Open {
 /// Reads the call graph of `pmcstat`.
 pub fn read(input: Input, options: &ReadOptions) -> Result<Profile, ReadError> {
     let bytes = text::read_whole(input)?;
-    let mut builder = ProfileBuilder::new(options.grain, options.times);
+    let mut builder = options.builder();
     let mut metric = None;
     let mut open: Vec<Open> = Vec::new();
     for line in text::lines(&bytes).chain([b"".as_slice()]) {

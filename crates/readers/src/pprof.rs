@@ -103,7 +103,7 @@ fn check(field: &Field) -> Plausible {
 /// Reads a pprof profile.
 pub fn read(input: Input, options: &ReadOptions) -> Result<Profile, ReadError> {
     let bytes = input.read_all()?;
-    let mut builder = ProfileBuilder::new(options.grain, options.times);
+    let mut builder = options.builder();
     let (tables, fault) = Tables::collect(&bytes, &mut builder);
     if let Some(fault) = fault {
         if tables.strings.is_empty() {
@@ -319,7 +319,8 @@ mod tests {
         let bytes = profile()
             .message(2, sample(&[3, 900_000, 1], &[2, 20]))
             .message(2, sample(&[1], &[-1, -10]));
-        let options = ReadOptions { grain: Grain::Frames, times: Times::Drop };
+        let options =
+            ReadOptions { grain: Grain::Frames, times: Times::Drop, ..ReadOptions::default() };
         check(
             with_strings(bytes),
             &options,

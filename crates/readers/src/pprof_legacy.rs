@@ -40,7 +40,7 @@ pub fn sniff(input: &Input) -> bool {
 /// Reads a legacy profile.
 pub fn read(input: Input, options: &ReadOptions) -> Result<Profile, ReadError> {
     let bytes = input.read_all()?;
-    let mut builder = ProfileBuilder::new(options.grain, options.times);
+    let mut builder = options.builder();
     let legacy = if binary::sniff(&bytes) {
         binary::read(&mut builder, &bytes)?
     } else {

@@ -40,7 +40,7 @@ pub fn read(input: Input, options: &ReadOptions) -> Result<Profile, ReadError> {
     let Value::Dict(entries) = values.get(root) else {
         return Err(ReadError::malformed(0, "the profile is no dictionary"));
     };
-    let mut builder = ProfileBuilder::new(options.grain, options.times);
+    let mut builder = options.builder();
     let wall = builder.metric(Metric::exact("wall", Unit::Nanoseconds));
     let calls = builder.metric(Metric::exact("calls", Unit::Count));
     let mut graph = CallGraph::new(options.grain, vec![wall], Some(calls));

@@ -33,7 +33,7 @@ fn read(input: Input, options: &ReadOptions) -> Result<Profile, ReadError> {
         let missing = || ReadError::malformed(0, "there is no recording in it");
         return Err(fault.map_or_else(missing, ReadError::from));
     };
-    let mut builder = ProfileBuilder::new(options.grain, options.times);
+    let mut builder = options.builder();
     let (wall, count) = sampled_metrics(&mut builder);
     if let Some(fault) = fault {
         let offset = fault.offset();

@@ -52,7 +52,7 @@ pub fn read(input: Input, options: &ReadOptions) -> Result<Profile, ReadError> {
         ))
         .at(10));
     }
-    let mut builder = ProfileBuilder::new(options.grain, options.times);
+    let mut builder = options.builder();
     let mut recording = Recording::default();
     let mut records = Records { bytes: &bytes, at: HEADER_BYTES, is_cut: false };
     for record in records.by_ref() {
@@ -455,8 +455,11 @@ mod tests {
     fn stacks_threads_and_waiting() {
         let input = Input::from_bytes(example()).unwrap();
         assert!(sniff(&input));
-        let profile =
-            read(input, &ReadOptions { grain: Grain::Functions, times: Times::Keep }).unwrap();
+        let profile = read(
+            input,
+            &ReadOptions { grain: Grain::Functions, times: Times::Keep, ..ReadOptions::default() },
+        )
+        .unwrap();
         assert_eq!(
             draw(&profile),
             "main 1000 0\n  com.app.Main.draw 1000 0\n    base.vdex+0x99 1000 1000\n  foo::wait 0 0\n"

@@ -72,7 +72,7 @@ fn recognise(cursor: &mut Cursor) -> Result<bool, Fault> {
 /// Reads a speedscope file.
 pub fn read(input: Input, options: &ReadOptions) -> Result<Profile, ReadError> {
     let bytes = input.read_all()?;
-    let mut builder = ProfileBuilder::new(options.grain, options.times);
+    let mut builder = options.builder();
     let mut parts = Parts::default();
     // What is cut off behind the parts we need costs nothing but a warning.
     let mut faults = Vec::from_iter(parts.find(&mut Cursor::new(&bytes), &mut builder).err());

@@ -29,7 +29,7 @@ pub fn sniff(input: &Input) -> bool {
 /// Reads a stackprof file.
 pub fn read(input: Input, options: &ReadOptions) -> Result<Profile, ReadError> {
     let bytes = input.read_all()?;
-    let mut builder = ProfileBuilder::new(options.grain, options.times);
+    let mut builder = options.builder();
     let document = json::parse_with_warning(&bytes, &mut builder);
     let root = document.root();
     let number = |key: &str| root.get(key).and_then(Value::as_i64);

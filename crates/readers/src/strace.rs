@@ -174,7 +174,7 @@ impl Clock {
 /// Reads strace's log.
 pub fn read(input: Input, options: &ReadOptions) -> Result<Profile, ReadError> {
     let mut blocks = Blocks::new(input)?;
-    let mut builder = ProfileBuilder::new(options.grain, options.times);
+    let mut builder = options.builder();
     let wall = builder.metric(Metric::exact("wall", Unit::Nanoseconds));
     let calls = builder.metric(Metric::exact("calls", Unit::Count));
     let mut reader = Reader {

@@ -49,7 +49,7 @@ fn row(line: &str) -> Option<Row<'_>> {
 
 /// Reads a profile of TAU.
 pub fn read(input: Input, options: &ReadOptions) -> Result<Profile, ReadError> {
-    let mut builder = ProfileBuilder::new(options.grain, options.times);
+    let mut builder = options.builder();
     let thread = thread_of(&input, &mut builder);
     let bytes = text::read_whole(input)?;
     let mut lines = text::lines(&bytes);

@@ -22,7 +22,7 @@ pub fn sniff(input: &Input) -> bool {
 /// Reads a timemory file.
 pub fn read(input: Input, options: &ReadOptions) -> Result<Profile, ReadError> {
     let bytes = input.read_all()?;
-    let mut builder = ProfileBuilder::new(options.grain, options.times);
+    let mut builder = options.builder();
     builder.info.producer = Some("timemory".to_owned());
     let document = json::parse_with_warning(&bytes, &mut builder);
     let components = document.root().get("timemory").into_iter().flat_map(Value::entries);

@@ -39,7 +39,7 @@ fn sniff(input: &Input) -> bool {
 
 fn read(input: Input, options: &ReadOptions) -> Result<Profile, ReadError> {
     let bytes = input.read_all()?;
-    let mut builder = ProfileBuilder::new(options.grain, options.times);
+    let mut builder = options.builder();
     let mut ticks = Ticks::default();
     let mut map = CodeMap::default();
     let mut interval = None;

@@ -1,6 +1,6 @@
 //! The call tree that Visual Studio's profiler exports as CSV: level, function, number of calls, elapsed times.
 
-use perfblame_cct::{Metric, Profile, ProfileBuilder, Thread, ThreadId, Unit};
+use perfblame_cct::{Metric, Profile, Thread, ThreadId, Unit};
 
 use crate::csv::fields;
 use crate::error::ReadError;
@@ -50,7 +50,7 @@ impl Columns {
 /// Reads the call tree report of Visual Studio.
 pub fn read(input: Input, options: &ReadOptions) -> Result<Profile, ReadError> {
     let bytes = text::read_whole(input)?;
-    let mut builder = ProfileBuilder::new(options.grain, options.times);
+    let mut builder = options.builder();
     let mut lines = text::lines(&bytes);
     let Some(columns) = lines.next().and_then(|line| Columns::of(&shown(line))) else {
         return Err(ReadError::malformed(0, "the columns of a call tree report are missing"));

@@ -1,6 +1,6 @@
 //! VTune's hotspots exported as CSV: functions indented by depth, with their own time.
 
-use perfblame_cct::{Metric, Profile, ProfileBuilder, Unit};
+use perfblame_cct::{Metric, Profile, Unit};
 
 use crate::csv::fields;
 use crate::error::ReadError;
@@ -44,7 +44,7 @@ impl Columns {
 /// Reads VTune's top-down report.
 pub fn read(input: Input, options: &ReadOptions) -> Result<Profile, ReadError> {
     let bytes = text::read_whole(input)?;
-    let mut builder = ProfileBuilder::new(options.grain, options.times);
+    let mut builder = options.builder();
     let mut lines = text::lines(&bytes);
     let columns = lines.next().and_then(|line| Columns::of(&shown(line)));
     let Some(columns) = columns else {

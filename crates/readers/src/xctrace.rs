@@ -99,7 +99,7 @@ struct Reader {
 /// Reads an exported time profile.
 pub fn read(input: Input, options: &ReadOptions) -> Result<Profile, ReadError> {
     let bytes = text::read_whole(input)?;
-    let mut builder = ProfileBuilder::new(options.grain, options.times);
+    let mut builder = options.builder();
     let cpu = builder.metric(Metric::sampled("cpu", Unit::Nanoseconds));
     let samples = builder.metric(Metric::sampled("samples", Unit::Count));
     let mut reader = Reader {

@@ -76,7 +76,7 @@ fn stack_of(text: &str) -> &str {
 /// Reads sampled processor usage.
 pub fn read(input: Input, options: &ReadOptions) -> Result<Profile, ReadError> {
     let mut blocks = Blocks::new(input)?;
-    let mut builder = ProfileBuilder::new(options.grain, options.times);
+    let mut builder = options.builder();
     let cpu = builder.metric(Metric::sampled("cpu", Unit::Nanoseconds));
     let samples = builder.metric(Metric::sampled("samples", Unit::Count));
     let mut frames: ByteMemo<FrameId> = ByteMemo::new();

@@ -163,7 +163,8 @@ fn nodes_that_never_come_leave_partial_stacks() {
 #[test]
 fn times_are_kept_on_demand() {
     let path = samples().join("chrome-trace/chrome69-simple.json.gz");
-    let options = ReadOptions { times: Times::Keep, grain: Grain::Frames };
+    let options =
+        ReadOptions { times: Times::Keep, grain: Grain::Frames, ..ReadOptions::default() };
     let profile = open(&path, &options);
     let timeline = profile.timeline.as_ref().unwrap();
     assert_eq!(timeline.samples.len(), 2051);
@@ -204,7 +205,7 @@ fn chrome_traces_never_panic() {
         for seed in 0..60 {
             for grain in [Grain::Functions, Grain::Frames] {
                 let Ok(input) = Input::from_bytes(damaged(&bytes, seed)) else { continue };
-                let options = ReadOptions { grain, times: Times::Keep };
+                let options = ReadOptions { grain, times: Times::Keep, ..ReadOptions::default() };
                 if let Ok(profile) = read(input, &options) {
                     assert!(profile.tree.len() < 100_000);
                 }

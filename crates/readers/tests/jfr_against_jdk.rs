@@ -106,7 +106,8 @@ fn recordings_read_as_the_jdk_reads_them() {
 
 /// Compares one file and says how many events it has.
 fn compare(name: &str, file: &Path) -> u64 {
-    let options = ReadOptions { grain: Grain::Frames, times: Times::Keep };
+    let options =
+        ReadOptions { grain: Grain::Frames, times: Times::Keep, ..ReadOptions::default() };
     let profile = read(Input::open(file).unwrap(), &options).unwrap();
     let events: &[_] = if file.metadata().unwrap().len() > LARGE { &EVENTS[..1] } else { EVENTS };
     let mut expected: BTreeMap<&str, Sums> = BTreeMap::new();

@@ -46,7 +46,7 @@ const SAMPLES: &[(&str, u64)] = &[
 
 fn read_with(path: &Path, grain: Grain, times: Times) -> Profile {
     let input = Input::open(path).unwrap();
-    read(input, &ReadOptions { grain, times })
+    read(input, &ReadOptions { grain, times, ..ReadOptions::default() })
         .unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 

@@ -1,7 +1,7 @@
 //! The samples of formats that people have one file of at a time: each is recognised by its bytes alone, read with the
 //! totals that other programs state, and comes back unchanged from perfblame's own file.
 
-use perfblame_cct::{Grain, Times, dump};
+use perfblame_cct::{Grain, NameKinds, Times, dump};
 use perfblame_fixtures::{damaged, samples};
 use perfblame_readers::{FORMATS, Input, ReadOptions, perfblame_file, read};
 
@@ -22,7 +22,8 @@ const FILES: &[(&str, &str, u64, &str, i64)] = &[
     ("timemory/wall.tree.json.gz", "timemory", 0, "wall", 113_816_802_493),
 ];
 
-const EVERYTHING: ReadOptions = ReadOptions { grain: Grain::Frames, times: Times::Keep };
+const EVERYTHING: ReadOptions =
+    ReadOptions { grain: Grain::Frames, times: Times::Keep, names: NameKinds::none() };
 
 #[test]
 fn samples_have_their_totals() {

@@ -168,7 +168,8 @@ fn lines_tell_frames_apart() {
     let json = r#"{"nodes":[{"id":1,"callFrame":{"functionName":"(root)"},"children":[2]},
         {"id":2,"callFrame":{"functionName":"f","url":"a.js","lineNumber":3}}],
         "startTime":0,"endTime":30,"samples":[2,2],"timeDeltas":[10,10],"lines":[5,6]}"#;
-    let options = ReadOptions { grain: Grain::Frames, times: Times::Keep };
+    let options =
+        ReadOptions { grain: Grain::Frames, times: Times::Keep, ..ReadOptions::default() };
     let profile = read(Input::from_bytes(json.as_bytes().to_vec()).unwrap(), &options).unwrap();
     assert_eq!(profile.tree.roots().count(), 2);
     assert_eq!(profile.timeline.unwrap().samples.len(), 2);
@@ -215,7 +216,10 @@ fn v8_and_safari_profiles_never_panic() {
         std::io::Read::read_to_end(&mut stream, &mut bytes).unwrap();
         for seed in 0..if bytes.len() < 100_000 { 300 } else { 30 } {
             let Ok(input) = Input::from_bytes(damaged(&bytes, seed)) else { continue };
-            let _ = read(input, &ReadOptions { grain: Grain::Frames, times: Times::Keep });
+            let _ = read(
+                input,
+                &ReadOptions { grain: Grain::Frames, times: Times::Keep, ..ReadOptions::default() },
+            );
         }
     }
 }

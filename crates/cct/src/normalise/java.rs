@@ -60,13 +60,13 @@ static CLASS: LazyLock<Option<Regex>> = LazyLock::new(|| {
     )
 });
 
+/// What each of these has that has no dollar sign. Names of other languages mostly have none, and are searched for all
+/// at once.
+static WORD: LazyLock<Option<Regex>> =
+    LazyLock::new(|| pattern(r"Accessor|_closure|Script|/0x|\+0x"));
+
 pub(super) fn without_class_numbers(name: &str) -> Cow<'_, str> {
-    // Every pattern has a digit and one of these; names of other languages mostly have none of them.
-    let worth = name.bytes().any(|b| b.is_ascii_digit())
-        && (name.bytes().any(|b| b == b'$')
-            || ["Accessor", "_closure", "Script", "/0x", "+0x"]
-                .iter()
-                .any(|part| name.contains(part)));
+    let worth = name.contains('$') || WORD.as_ref().is_some_and(|word| word.is_match(name));
     match &*CLASS {
         Some(pattern) if worth => pattern.replace_all(name, |found: &Captures<'_>| {
             if found.name("hidden").is_some_and(|kept| is_lambda(&name[..kept.end()])) {

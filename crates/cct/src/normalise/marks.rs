@@ -48,7 +48,8 @@ impl Marks {
             NameKind::CompilerSuffixes => has(DOT),
             NameKind::SymbolHashes => has(COLON) || has(BRACKET),
             NameKind::Urls => has(DOT) || (has(COLON) && has(SLASH)),
-            NameKind::TemplateArguments => has(ANGLE),
+            // Go writes them in square brackets.
+            NameKind::TemplateArguments => has(ANGLE) || has(BRACKET),
         }
     }
 }
@@ -62,7 +63,7 @@ mod tests {
     proptest! {
         #[test]
         fn what_marks_exclude_changes_nothing(
-            name in r"(\$\$Lambda|LambdaForm\$|Accessor|[$@.:/\[\]<>?#+ (){}]|0x|::h|blob:|https|cold|llvm|[a-f0-9]{1,17}|[A-Z]|_closure|Script){0,9}",
+            name in r"(\$\$Lambda|\[go.shape|LambdaForm\$|Accessor|[$@.:/\[\]<>?#+ (){}]|0x|::h|blob:|https|cold|llvm|[a-f0-9]{1,17}|[A-Z]|_closure|Script){0,9}",
         ) {
             for kind in NameKind::ALL {
                 let changed = match kind {

@@ -9,7 +9,11 @@ use super::*;
 fn parse(text: &[u8]) -> Profile {
     let input = Input::from_bytes(text.to_vec()).unwrap();
     assert!(sniff(&input));
-    read(input, &ReadOptions { grain: Grain::Functions, times: Times::Keep }).unwrap()
+    read(
+        input,
+        &ReadOptions { grain: Grain::Functions, times: Times::Keep, ..ReadOptions::default() },
+    )
+    .unwrap()
 }
 
 fn check(text: &str, expected: &Expect) {
@@ -102,7 +106,8 @@ fn processed_profiles_with_shared_tables_and_time_deltas() {
         profile.symbols.functions().map(|(id, _)| profile.symbols.component(id)).collect();
     assert_eq!(components, [Some("a.out"), Some("a.out"), Some("libc.so.6")]);
     let input = Input::from_bytes(text.as_bytes().to_vec()).unwrap();
-    let options = ReadOptions { grain: Grain::Frames, times: Times::Drop };
+    let options =
+        ReadOptions { grain: Grain::Frames, times: Times::Drop, ..ReadOptions::default() };
     let exact = read(input, &options).unwrap();
     assert!(exact.symbols.frames().any(|(_, frame)| frame.inlined && frame.line.is_some()));
 }
@@ -235,7 +240,10 @@ fn damaged_files_never_panic() {
         for seed in 0..150 {
             let input = Input::from_bytes(damaged(&sample, seed)).unwrap();
             let _ = sniff(&input);
-            let _ = read(input, &ReadOptions { grain: Grain::Frames, times: Times::Keep });
+            let _ = read(
+                input,
+                &ReadOptions { grain: Grain::Frames, times: Times::Keep, ..ReadOptions::default() },
+            );
         }
     }
 }

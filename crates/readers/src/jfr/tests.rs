@@ -11,7 +11,10 @@ use super::scan::Integers;
 use crate::{Input, ReadError, ReadOptions, read};
 
 fn read_bytes(bytes: Vec<u8>, grain: Grain) -> Result<Profile, ReadError> {
-    read(Input::from_bytes(bytes)?, &ReadOptions { grain, times: Times::Keep })
+    read(
+        Input::from_bytes(bytes)?,
+        &ReadOptions { grain, times: Times::Keep, ..ReadOptions::default() },
+    )
 }
 
 fn read_file(path: &Path) -> Result<Profile, ReadError> {

@@ -26,7 +26,7 @@ impl Naming {
     /// Nothing told yet.
     pub fn new(options: &ReadOptions) -> Self {
         Self {
-            builder: ProfileBuilder::new(options.grain, options.times),
+            builder: options.builder(),
             frames: FrameTable::default(),
             slots: Vec::new(),
             threads: Vec::new(),

@@ -196,7 +196,8 @@ pub(crate) fn native(symbol: &str) -> Named<'_> {
         return Named { name, signature: signature.map(Cow::Owned), ..Named::default() };
     }
     // macOS prints what LLVM appends to a symbol in parentheses.
-    let plain = symbol.split(" (.llvm.").next().unwrap_or(symbol);
+    let appended = symbol.ends_with(')').then(|| symbol.find(" (.llvm.")).flatten();
+    let plain = appended.and_then(|at| symbol.get(..at)).unwrap_or(symbol);
     if let Some(name) = half_demangled_rust(plain) {
         return Named { name: name.into(), ..Named::default() };
     }
@@ -236,8 +237,9 @@ pub(crate) fn split_parameters(symbol: &str) -> (&str, &str) {
 
 /// Old `perf` takes Rust's old names for C++ and stops half way: `_$LT$T$GT$::new::h0123456789abcdef`.
 pub(crate) fn half_demangled_rust(symbol: &str) -> Option<String> {
-    let (path, hash) = symbol.rsplit_once("::h")?;
-    if hash.len() != 16 || !is_hex(hash) {
+    let (path, hash) = symbol.split_at_checked(symbol.len().checked_sub(16)?)?;
+    let path = path.strip_suffix("::h")?;
+    if !is_hex(hash) {
         return None;
     }
     let mut out = String::with_capacity(path.len());

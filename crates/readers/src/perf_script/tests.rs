@@ -9,7 +9,7 @@ use super::*;
 fn profile(text: &str, grain: Grain) -> Profile {
     let input = Input::from_bytes(text.as_bytes().to_vec()).unwrap();
     assert!(sniff(&input), "not recognised: {text}");
-    read(input, &ReadOptions { grain, times: Times::Keep }).unwrap()
+    read(input, &ReadOptions { grain, times: Times::Keep, ..ReadOptions::default() }).unwrap()
 }
 
 /// One line per cell: thread, path with what is known of each frame, values; then metrics and warnings.

@@ -56,7 +56,10 @@ fn written(profile: &Profile) -> Vec<u8> {
 }
 
 fn reread(bytes: Vec<u8>, grain: Grain) -> Result<Profile, ReadError> {
-    read(Input::from_bytes(bytes).unwrap(), &ReadOptions { grain, times: Times::Keep })
+    read(
+        Input::from_bytes(bytes).unwrap(),
+        &ReadOptions { grain, times: Times::Keep, ..ReadOptions::default() },
+    )
 }
 
 /// A profile that uses every field, made of whatever numbers come.

@@ -7,7 +7,8 @@ use perfblame_fixtures::{corpus_files, damaged, describe};
 use super::*;
 
 fn parse(text: &str) -> Profile {
-    let options = ReadOptions { grain: Grain::Functions, times: Times::Keep };
+    let options =
+        ReadOptions { grain: Grain::Functions, times: Times::Keep, ..ReadOptions::default() };
     read(Input::from_bytes(text.as_bytes().to_vec()).unwrap(), &options).unwrap()
 }
 

@@ -44,7 +44,7 @@ pub struct Trace {
 
 impl Trace {
     pub fn new(options: &ReadOptions) -> Self {
-        let mut builder = ProfileBuilder::new(options.grain, options.times);
+        let mut builder = options.builder();
         let sampled = sampled_metrics(&mut builder);
         let time = builder.metric(Metric::exact("events", Unit::Nanoseconds));
         let calls = builder.metric(Metric::exact("calls", Unit::Count));

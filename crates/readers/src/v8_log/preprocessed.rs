@@ -24,7 +24,7 @@ pub fn read(input: Input, options: &ReadOptions) -> Result<Profile, ReadError> {
     let bytes = input.read_all()?;
     let (document, fault) = parse_prefix(&bytes);
     let root = document.root();
-    let mut builder = ProfileBuilder::new(options.grain, options.times);
+    let mut builder = options.builder();
     match (fault, root.get("ticks")) {
         (Some(fault), None) => return Err(fault.into()),
         (Some(fault), Some(_)) => {
