@@ -168,6 +168,9 @@ fn bisect_finds_the_commit() {
     let first = repository.git(&["rev-list", "--max-parents=0", "HEAD"]);
     let (answer, status) = json(&repository, &["bisect", &first, "HEAD"]);
     assert_eq!(answer["schema"], "perfblame.bisect/1");
+    let file = repository.0.path().join("bisect.json");
+    std::fs::write(&file, answer.to_string()).unwrap();
+    assert_eq!(invalid(&[file], Schema::Bisect), "");
     let commits = answer["commits"].as_array().unwrap();
     assert_eq!(commits.len(), 1, "{answer:#}");
     assert_eq!((&commits[0]["commit"], status), (&culprit.into(), Some(1)));
