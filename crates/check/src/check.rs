@@ -12,6 +12,7 @@ use perfblame_cct::Warning;
 use crate::attribution::ChangedCode;
 use crate::bench::{Around, Bench, Subject};
 use crate::config::{self, Config, Workload};
+use crate::metric::Metric;
 use crate::sequential::{Decided, Ended, FALSE_ALARM, Plan, Sides, decide};
 use crate::trees::described;
 use crate::watch::{Event, Watch};
@@ -38,6 +39,8 @@ pub struct CheckOptions {
     pub max_runs: Option<u32>,
     /// Instead of what the file says.
     pub budget: Option<Duration>,
+    /// What is compared, instead of what the file says.
+    pub metric: Option<String>,
 }
 
 impl Default for CheckOptions {
@@ -52,6 +55,7 @@ impl Default for CheckOptions {
             busy: Busy::Wait,
             max_runs: None,
             budget: None,
+            metric: None,
         }
     }
 }
@@ -177,6 +181,7 @@ impl<'a> Session<'a> {
         let around = Around { home: &self.home, watch: self.watch, cancel: self.cancel };
         let mut bench = Bench::new(subject, around)?;
         bench.code = code;
+        let metric = Metric::of(workload, bench.profiler);
         let mut sides = if self.fresh { Sides::default() } else { bench.stored() };
         let plan = Plan {
             min_runs: workload.min_runs,
@@ -184,7 +189,7 @@ impl<'a> Session<'a> {
             false_alarm: FALSE_ALARM * share,
             precision: workload.precision,
             query: DiffQuery {
-                metric: workload.metric.clone(),
+                metric: metric.name,
                 min_delta: workload.min_delta,
                 ..DiffQuery::default()
             },
@@ -195,6 +200,7 @@ impl<'a> Session<'a> {
         let mut decided = decide(&plan, &mut sides, &mut bench)?;
         let warnings = bench.warnings();
         decided.diff.warnings.extend(warnings.iter().cloned());
+        decided.diff.warnings.extend(metric.note);
         times.runs += bench.spent;
         times.all += started.elapsed();
         Ok((decided, bench.profiler.name().to_owned(), warnings))
@@ -303,6 +309,9 @@ fn choose(config: &mut Config, options: &CheckOptions) -> Result<(), Failure> {
             workload.min_runs = workload.min_runs.min(workload.max_runs);
         }
         workload.budget = options.budget.unwrap_or(workload.budget);
+        if options.metric.is_some() {
+            workload.metric.clone_from(&options.metric);
+        }
     }
     Ok(())
 }

@@ -61,7 +61,7 @@ pub struct Workload {
     pub min_delta: Option<MinDelta>,
     /// Unchanged is clear once the total is known this well, as a part of it.
     pub precision: f64,
-    /// The metric; the profile's first one when not given.
+    /// The metric; what the profiler is best compared by when not given.
     pub metric: Option<String>,
 }
 

@@ -17,6 +17,7 @@ pub mod hook;
 pub mod init;
 mod key;
 mod machine;
+mod metric;
 mod process;
 mod sequential;
 mod stored;

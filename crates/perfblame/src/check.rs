@@ -179,6 +179,7 @@ impl WhatToRun {
             busy: if self.no_wait { Busy::Refuse } else { Busy::Wait },
             max_runs: self.runs,
             budget: self.budget,
+            metric: self.metric.clone(),
             ..CheckOptions::default()
         }
     }

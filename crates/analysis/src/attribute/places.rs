@@ -1,5 +1,7 @@
 //! Where the functions of a comparison stand in the code, and which changes the runs get to.
 
+use std::collections::VecDeque;
+
 use hashbrown::{HashMap, HashSet};
 use perfblame_changes::{Addition, Definition, Language};
 
@@ -16,9 +18,26 @@ pub(super) struct Places {
     pub sampled: Vec<bool>,
     /// By change: the runs get to it, or nobody can tell.
     pub reached: Vec<bool>,
+    /// Changed functions that became part of each by way of others that are in no stack either.
+    pub inlined: Vec<Vec<Inlined>>,
     /// For some change, stacks cannot tell whether it ran.
     pub is_blind: bool,
 }
+
+/// A changed function that became part of one in a stack.
+pub(super) struct Inlined {
+    /// Row of the change.
+    pub change: usize,
+    /// The function that the one in the stack calls on the way there.
+    pub via: String,
+    /// How many functions there are in between.
+    pub between: usize,
+}
+
+/// Compilers inline through so many functions, and guesses beyond that are worth nothing.
+const MOST_BETWEEN: usize = 3;
+/// Calls that are followed from one function at most, so that large programs cost no more.
+const MOST_CALLS: usize = 200;
 
 impl Places {
     pub fn of(tree: &DiffTree, code: &Code<'_>) -> Self {
@@ -54,8 +73,60 @@ impl Places {
                 (*reached, is_blind) = (true, true);
             }
         }
-        Self { located, change, sampled, reached, is_blind }
+        let inlined = inlined(code, tree, &located, &sampled);
+        Self { located, change, sampled, reached, inlined, is_blind }
     }
+}
+
+/// What compilers may have made a part of each function that is in a stack: changed functions that it gets to through
+/// others, none of which is in a stack. Where debug information shows inlined functions there are none.
+fn inlined(
+    code: &Code<'_>,
+    tree: &DiffTree,
+    located: &[Option<Located>],
+    sampled: &[bool],
+) -> Vec<Vec<Inlined>> {
+    let mut wanted: HashMap<&str, usize> = HashMap::new();
+    for (row, change) in code.changes.functions.iter().enumerate().rev() {
+        if let Some(now) =
+            change.after.as_ref().filter(|now| !sampled[row] && is_native(now.language))
+        {
+            wanted.insert(own_name(now), row);
+        }
+    }
+    let in_stacks: HashSet<&str> = tree.functions.iter().map(|it| last_part(&it.name)).collect();
+    let follow = |(function, located): (&FunctionView, &Option<Located>)| {
+        let Some(located) = located else { return Vec::new() };
+        if wanted.is_empty() || function.file.is_some() || !is_native(located.definition.language) {
+            return Vec::new();
+        }
+        let hidden = |name: &&String| !in_stacks.contains(last_part(name));
+        let first = located.calls.iter().filter(hidden);
+        let mut todo: VecDeque<(String, String, usize)> =
+            first.map(|name| (name.clone(), name.clone(), 1)).collect();
+        let mut seen: HashSet<String> = todo.iter().map(|(name, ..)| name.clone()).collect();
+        let mut found: Vec<Inlined> = Vec::new();
+        while let Some((name, via, between)) = todo.pop_front() {
+            let view = FunctionView { name, ..FunctionView::default() };
+            let Some(next) = code.after.locate(&view) else { continue };
+            for name in next.calls.iter().filter(hidden) {
+                if seen.len() >= MOST_CALLS || !seen.insert(name.clone()) {
+                    continue;
+                }
+                if let Some(change) = wanted.get(last_part(name)) {
+                    found.push(Inlined { change: *change, via: via.clone(), between });
+                } else if between < MOST_BETWEEN {
+                    todo.push_back((name.clone(), via.clone(), between + 1));
+                }
+            }
+        }
+        found
+    };
+    tree.functions.iter().zip(located).map(follow).collect()
+}
+
+fn is_native(language: Language) -> bool {
+    matches!(language, Language::C | Language::Cpp | Language::Rust | Language::Go)
 }
 
 type Key<'a> = (Option<&'a str>, &'a str, Option<u32>);
@@ -82,7 +153,7 @@ fn shows_inlined(
     functions: &[FunctionView],
     located: &[Option<Located>],
 ) -> bool {
-    let native = matches!(language, Language::C | Language::Cpp | Language::Rust | Language::Go);
+    let native = is_native(language);
     let mut found = functions.iter().zip(located).filter(|(_, located)| {
         located.as_ref().is_some_and(|located| located.definition.language == language)
     });

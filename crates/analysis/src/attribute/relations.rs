@@ -35,6 +35,9 @@ pub(super) enum How {
     Below,
     /// It is in no stack, and this function, so many calls above the suspect, calls it.
     Inlined(usize, String),
+    /// It is in no stack, and neither is this function, which the suspect or a caller so many calls above it calls, and
+    /// which leads to it.
+    InlinedThrough(usize, String),
     /// It holds the suspect or is held by it: a closure, a local function.
     Holds,
     /// It is in the same file or class.
@@ -51,6 +54,7 @@ impl Relation {
             How::Below => ("called below it".to_owned(), None),
             How::Inlined(0, _) => ("called by it and inlined".to_owned(), None),
             How::Inlined(_, caller) => (format!("inlined into its caller `{caller}`"), None),
+            How::InlinedThrough(_, via) => (format!("inlined by way of `{via}`"), None),
             How::Holds => ("one holds the other".to_owned(), None),
             How::Beside => ("in the same file".to_owned(), None),
         };
@@ -68,7 +72,8 @@ pub(super) fn relations(
     places: &Places,
     code: &Code<'_>,
 ) -> Vec<Relation> {
-    let mut gathered = Gathered { code, places, suspect, by_change: HashMap::new() };
+    let from_below = from_below(tree, suspect);
+    let mut gathered = Gathered { code, places, suspect, from_below, by_change: HashMap::new() };
     let contexts = &suspect.contexts[..suspect.contexts.len().min(MOST_CONTEXTS)];
     let weights: Vec<f64> = contexts.iter().map(|row| own_growth(tree, *row)).collect();
     let total: f64 = weights.iter().sum();
@@ -81,6 +86,14 @@ pub(super) fn relations(
     let mut found: Vec<Relation> = gathered.by_change.into_values().collect();
     found.sort_by(|a, b| b.score.total_cmp(&a.score).then(a.change.cmp(&b.change)));
     found
+}
+
+/// The part of a suspect's growth that is not its own: what is called more often brings along all that it calls.
+fn from_below(tree: &DiffTree, suspect: &Suspect) -> f64 {
+    let growth = suspect.after - suspect.before;
+    let rows = suspect.contexts.iter().filter_map(|row| tree.rows.get(*row));
+    let own: f64 = rows.map(|row| row.after - row.before).sum();
+    if growth > 0.0 { ((growth - own) / growth).clamp(0.0, 1.0) } else { 0.0 }
 }
 
 /// What a context and all below it grew by.
@@ -99,6 +112,8 @@ struct Gathered<'a> {
     code: &'a Code<'a>,
     places: &'a Places,
     suspect: &'a Suspect,
+    /// The part of the suspect's growth that is not its own.
+    from_below: f64,
     by_change: HashMap<usize, Relation>,
 }
 
@@ -133,11 +148,13 @@ impl Gathered<'_> {
                 && !seen.contains(&change)
             {
                 seen.push(change);
-                let how = match calls {
-                    0 => How::Itself,
-                    _ => How::Above(calls, callee.clone()),
-                };
-                self.add(change, how, share);
+                match calls {
+                    0 => {
+                        let others = self.from_below.min(self.explained_below(tree, row, change));
+                        self.add(change, How::Itself, share * (1.0 - others));
+                    }
+                    _ => self.add(change, How::Above(calls, callee.clone()), share),
+                }
             }
             if calls <= INLINING_CALLERS {
                 self.inlined(function, calls, &tree.functions[function].name, share, &mut seen);
@@ -158,6 +175,16 @@ impl Gathered<'_> {
         seen: &mut Vec<usize>,
     ) {
         let Some(located) = &self.places.located[function] else { return };
+        for inlined in &self.places.inlined[function] {
+            if !seen.contains(&inlined.change) {
+                seen.push(inlined.change);
+                self.add(
+                    inlined.change,
+                    How::InlinedThrough(calls + inlined.between, inlined.via.clone()),
+                    share,
+                );
+            }
+        }
         for (row, change) in self.code.changes.functions.iter().enumerate() {
             if self.places.sampled[row] || seen.contains(&row) {
                 continue;
@@ -175,22 +202,55 @@ impl Gathered<'_> {
 
     /// The changed functions that a context calls, each with the part of the growth that is below it.
     fn below(&mut self, tree: &DiffTree, row: usize, share: f64) {
+        for (_, change, part) in self.changed_below(tree, row) {
+            self.add(change, How::Below, share * part);
+        }
+    }
+
+    /// Rows of the highest changed functions below a context, their changes, and the part of the growth that is there.
+    fn changed_below(&self, tree: &DiffTree, row: usize) -> Vec<(usize, usize, f64)> {
         let growth = own_growth(tree, row);
+        let mut found = Vec::new();
         if growth <= 0.0 {
-            return;
+            return found;
         }
         let mut skip_to = 0;
         for below in subtree(tree, row).skip(1) {
-            let Some(change) = self.places.change[tree.rows[below].function as usize] else {
-                continue;
-            };
-            if below < skip_to {
-                continue;
-            }
+            let change = self.places.change[tree.rows[below].function as usize];
+            let Some(change) = change.filter(|_| below >= skip_to) else { continue };
             skip_to = below + subtree(tree, below).count();
-            let part = (own_growth(tree, below) / growth).min(1.0);
-            self.add(change, How::Below, share * part);
+            found.push((below, change, (own_growth(tree, below) / growth).min(1.0)));
         }
+        found
+    }
+
+    /// The part of a changed function's growth that other changed functions below it explain better: all that is in
+    /// them, unless its own change adds the call that leads there. Nobody knows what is in a loop that it adds; a
+    /// change below that brings nothing in yields to it, others get half.
+    fn explained_below(&self, tree: &DiffTree, row: usize, change: usize) -> f64 {
+        let functions = &self.code.changes.functions;
+        let additions = &functions[change].additions;
+        let adds_loop = additions.contains(&Addition::Loop);
+        let adds_call = |callee: &str| {
+            additions.iter().any(|addition| match addition {
+                Addition::Call(name) => last_part(name) == last_part(callee),
+                _ => false,
+            })
+        };
+        let others = self.changed_below(tree, row).into_iter();
+        let parts = others.filter(|(_, other, _)| *other != change).map(|(below, other, part)| {
+            let mut called = below;
+            while let Some(above) = tree.rows[called].parent.filter(|above| *above as usize > row) {
+                called = above as usize;
+            }
+            let callee = &tree.functions[tree.rows[called].function as usize].name;
+            match (adds_call(callee), adds_loop, functions[other].additions.is_empty()) {
+                (true, ..) | (_, true, true) => 0.0,
+                (_, true, false) => part * 0.5,
+                _ => part,
+            }
+        });
+        parts.sum::<f64>().min(1.0)
     }
 
     /// Changes that are near in the text: closures and their holders, the same file.
@@ -251,8 +311,12 @@ impl Gathered<'_> {
                 }
             }
             // That it is called is known, not that this is where it went.
-            How::Inlined(calls, _) if brings => 0.85 / (1.0 + 0.35 * *calls as f64),
-            How::Inlined(calls, _) => 0.6 / (1.0 + 0.35 * *calls as f64),
+            How::Inlined(calls, _) | How::InlinedThrough(calls, _) if brings => {
+                0.85 / (1.0 + 0.35 * *calls as f64)
+            }
+            How::Inlined(calls, _) | How::InlinedThrough(calls, _) => {
+                0.6 / (1.0 + 0.35 * *calls as f64)
+            }
             How::Holds => 0.8,
             How::Below => 0.9,
             How::Beside => 0.1,
@@ -269,7 +333,7 @@ fn rank(how: &How) -> usize {
     match how {
         How::Itself => 0,
         How::Above(calls, _) => *calls,
-        How::Inlined(calls, _) => 100 + calls,
+        How::Inlined(calls, _) | How::InlinedThrough(calls, _) => 100 + calls,
         How::Holds => 200,
         How::Below => 300,
         How::Beside => 400,

@@ -170,6 +170,85 @@ fn a_function_that_was_inlined_is_in_no_stack() {
     );
 }
 
+const CHAIN: &[(&str, &[&str])] =
+    &[("main", &["load", "show"]), ("load", &["parse"]), ("parse", &["work"]), ("work", &["mix"])];
+
+#[test]
+fn functions_are_inlined_by_way_of_others() {
+    // Neither `work` nor `mix` is in a stack, and there is no debug information.
+    let mix = functions(vec![modified("mix", &[Addition::Loop])]);
+    check_in(Language::C, compared(BEFORE, SLOWER_PARSE), CHAIN, &mix, &expect![[r#"
+        explained, 1 of 1 reached
+        parse (slower)
+          mix 0.63: inlined by way of `work`; a loop is new
+    "#]]);
+    // Virtual machines show what they inline, so that `mix` did not run for long.
+    check(compared(BEFORE, SLOWER_PARSE), CHAIN, &mix, &expect![[r#"
+        not-reached, 0 of 1 reached
+        parse (slower)
+    "#]]);
+}
+
+/// `load` is called more often by what it looks like, with all that it calls; the growth is in `parse`.
+fn all_of_load() -> Diff {
+    let mut answer = compared(BEFORE, SLOWER_PARSE);
+    let tree = &answer.tree;
+    let row = tree.rows.iter().position(|row| tree.functions[row.function as usize].name == "load");
+    let suspect = &mut answer.suspects[0];
+    suspect.contexts = vec![row.unwrap()];
+    suspect.function.name = "load".to_owned();
+    answer
+}
+
+#[test]
+fn growth_below_another_changed_function_is_that_ones() {
+    check(
+        all_of_load(),
+        SOURCES,
+        &functions(vec![modified("load", &[call("log")]), modified("parse", &[Addition::Lock])]),
+        &expect![[r#"
+            explained, 2 of 2 reached
+            load (slower)
+              parse 0.90: called below it; a lock is new
+        "#]],
+    );
+    // Unless the change is what calls it, or calls it again and again.
+    check(
+        all_of_load(),
+        SOURCES,
+        &functions(vec![modified("load", &[call("parse")]), modified("parse", &[])]),
+        &expect![[r#"
+            explained, 2 of 2 reached
+            load (slower)
+              load 1.00: it is the function itself; a call of `parse` is new
+              parse 0.81: called below it
+        "#]],
+    );
+    check(
+        all_of_load(),
+        SOURCES,
+        &functions(vec![modified("load", &[Addition::Loop]), modified("parse", &[])]),
+        &expect![[r#"
+            explained, 2 of 2 reached
+            load (slower)
+              load 1.00: it is the function itself; a loop is new
+              parse 0.81: called below it
+        "#]],
+    );
+    // Both may be: what costs lies below, and a loop need not be around the call.
+    check(
+        all_of_load(),
+        SOURCES,
+        &functions(vec![modified("load", &[Addition::Loop]), modified("parse", &[Addition::Lock])]),
+        &expect![[r#"
+            explained, 2 of 2 reached
+            load (slower)
+              parse 0.90: called below it; a lock is new
+              load 0.50: it is the function itself; a loop is new
+        "#]],
+    );
+}
+
 #[test]
 fn whoever_makes_a_new_call_answers_for_it() {
     let after = "

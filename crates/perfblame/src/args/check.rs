@@ -35,7 +35,7 @@ pub struct CheckArgs {
     pub what: WhatToRun,
 
     /// Show what the last check said, without running anything
-    #[arg(long, conflicts_with_all = ["base", "head", "workload", "input", "fresh", "runs", "budget", "html"])]
+    #[arg(long, conflicts_with_all = ["base", "head", "workload", "input", "fresh", "runs", "budget", "metric", "html"])]
     pub last: bool,
     /// What makes the exit status 1: a slowdown, or also an answer that cannot be told
     #[arg(long, value_enum, default_value_t, value_name = "VERDICT")]
@@ -59,6 +59,9 @@ pub struct WhatToRun {
     /// Time for the runs of one input, such as `90s` or `5min`, instead of what the file says
     #[arg(long, value_name = "TIME", value_parser = budget, help_heading = "What to run")]
     pub budget: Option<Duration>,
+    /// What to compare, such as `cpu` or `samples`, instead of what the file says
+    #[arg(long, value_name = "NAME", help_heading = "What to run")]
+    pub metric: Option<String>,
     /// Make all runs anew, and use no stored profiles
     #[arg(long, help_heading = "What to run")]
     pub fresh: bool,

@@ -1,0 +1,72 @@
+//! What is compared where nobody says.
+//!
+//! Most profiles have the program's own time as their first metric. Node's have the clock on the wall, and on a machine
+//! with other work that is other programs' time, too: two runs of the same code then differ by more than most changes
+//! do. How often the program was seen running does not grow while it waits for a processor, so that is what is compared.
+//! py-spy has nothing better than the clock: its samples are as many as its period fits into the time on the wall.
+
+use perfblame_cct::Warning;
+use perfblame_record::Profiler;
+
+use crate::config::Workload;
+
+/// What is compared.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Metric {
+    /// The metric; the profile's first one when there is none.
+    pub name: Option<String>,
+    /// That it was chosen, and how to choose another.
+    pub note: Option<Warning>,
+}
+
+impl Metric {
+    /// What the workload names, or what this profiler is best compared by.
+    pub fn of(workload: &Workload, profiler: Profiler) -> Self {
+        match (&workload.metric, steadier(profiler)) {
+            (Some(name), _) => Self { name: Some(name.clone()), note: None },
+            (None, None) => Self { name: None, note: None },
+            (None, Some((chosen, first))) => {
+                let message = format!(
+                    "{chosen} are compared, as times of {} are {first}-clock times, which other programs on the machine stretch; `--metric {first}`, or `metric = \"{first}\"` in perfblame.toml, compares those",
+                    profiler.name()
+                );
+                let code = "metric-chosen".to_owned();
+                let note = Warning { code, message, count: 1 };
+                Self { name: Some(chosen.to_owned()), note: Some(note) }
+            }
+        }
+    }
+}
+
+/// The metric to compare instead of the first one of this profiler's profiles, and that first one.
+fn steadier(profiler: Profiler) -> Option<(&'static str, &'static str)> {
+    (profiler == Profiler::NodeCpuProf).then_some(("samples", "wall"))
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::expect;
+
+    use super::*;
+    use crate::Config;
+
+    fn of(line: &str, profiler: Profiler) -> Metric {
+        let text = format!("[[workload]]\nname = \"a\"\nrun = \"a\"\n{line}\n");
+        Metric::of(&Config::parse(&text).unwrap().workloads[0], profiler)
+    }
+
+    #[test]
+    fn samples_of_node_are_compared_and_that_is_said() {
+        let metric = of("", Profiler::NodeCpuProf);
+        assert_eq!(metric.name.as_deref(), Some("samples"));
+        expect![[r#"samples are compared, as times of node-cpu-prof are wall-clock times, which other programs on the machine stretch; `--metric wall`, or `metric = "wall"` in perfblame.toml, compares those"#]]
+            .assert_eq(&metric.note.unwrap().message);
+    }
+
+    #[test]
+    fn whoever_names_a_metric_gets_it() {
+        let wall = Metric { name: Some("wall".to_owned()), note: None };
+        assert_eq!(of("metric = \"wall\"", Profiler::NodeCpuProf), wall);
+        assert_eq!(of("", Profiler::Perf), Metric { name: None, note: None });
+    }
+}
