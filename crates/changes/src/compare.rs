@@ -235,8 +235,33 @@ fn other_part(
     definition(files, other, FunctionId { file: id.file, row })
 }
 
-/// The hunks of the file that touch either side of a pair.
+/// The hunks that touch either side of a pair, without those of functions that lie within it: these are changes of
+/// their own. Where nothing else changed, a function within it came or went, and its lines are all there is to show.
 fn hunks_of_pair(
+    files: &[Compared],
+    pair: &Pair,
+    before: &SourceFunction,
+    after: &SourceFunction,
+) -> Vec<Hunk> {
+    let mut hunks = all_hunks_of_pair(files, pair, before, after);
+    let within = |side, id: FunctionId, first: u32, count: u32| {
+        count == 0
+            || files.get(id.file).and_then(|file| file.side(side)).is_some_and(|file| {
+                let last = first.saturating_add(count - 1);
+                covering(&file.functions, first, last).is_some_and(|row| row > id.row)
+            })
+    };
+    let is_own = |hunk: &Hunk| {
+        !within(Side::Before, pair.before, first_old(hunk), hunk.old_lines)
+            || !within(Side::After, pair.after, first_new(hunk), hunk.new_lines)
+    };
+    if hunks.iter().any(is_own) {
+        hunks.retain(is_own);
+    }
+    hunks
+}
+
+fn all_hunks_of_pair(
     files: &[Compared],
     pair: &Pair,
     before: &SourceFunction,
@@ -346,8 +371,9 @@ fn file_change(file: &Compared) -> Option<FileChange> {
     }
     let inside = |side: Option<&SourceFile>, first: u32, count: u32| {
         count == 0
-            || side
-                .is_some_and(|side| covers(&side.functions, first, first.saturating_add(count - 1)))
+            || side.is_some_and(|side| {
+                covering(&side.functions, first, first.saturating_add(count - 1)).is_some()
+            })
     };
     let outside = file.hunks.iter().filter(|hunk| {
         !inside(file.before.as_ref(), hunk.old_start, hunk.old_lines)
@@ -356,19 +382,19 @@ fn file_change(file: &Compared) -> Option<FileChange> {
     change(FileKind::Code, outside.copied().collect())
 }
 
-/// Whether one function holds all of the lines. Functions begin in order and nest, so few have to be asked.
-fn covers(functions: &[SourceFunction], first: u32, last: u32) -> bool {
+/// The innermost function that holds all of the lines. Functions begin in order and nest, so few have to be asked.
+fn covering(functions: &[SourceFunction], first: u32, last: u32) -> Option<usize> {
     let begun = functions.partition_point(|function| function.from_line <= first);
     let mut row = begun.checked_sub(1);
     while let Some(at) = row {
         let function = &functions[at];
         if function.from_line <= first && last <= function.lines.1 {
-            return true;
+            return row;
         }
         // One that holds the last one that began, or none.
         row = function.holder;
     }
-    false
+    None
 }
 
 fn is_binary(version: &FileVersion) -> bool {

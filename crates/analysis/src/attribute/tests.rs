@@ -177,16 +177,27 @@ const CHAIN: &[(&str, &[&str])] =
 fn functions_are_inlined_by_way_of_others() {
     // Neither `work` nor `mix` is in a stack, and there is no debug information.
     let mix = functions(vec![modified("mix", &[Addition::Loop])]);
-    check_in(Language::C, compared(BEFORE, SLOWER_PARSE), CHAIN, &mix, &expect![[r#"
+    check_in(
+        Language::C,
+        compared(BEFORE, SLOWER_PARSE),
+        CHAIN,
+        &mix,
+        &expect![[r#"
         explained, 1 of 1 reached
         parse (slower)
           mix 0.63: inlined by way of `work`; a loop is new
-    "#]]);
+    "#]],
+    );
     // Virtual machines show what they inline, so that `mix` did not run for long.
-    check(compared(BEFORE, SLOWER_PARSE), CHAIN, &mix, &expect![[r#"
+    check(
+        compared(BEFORE, SLOWER_PARSE),
+        CHAIN,
+        &mix,
+        &expect![[r#"
         not-reached, 0 of 1 reached
         parse (slower)
-    "#]]);
+    "#]],
+    );
 }
 
 /// `load` is called more often by what it looks like, with all that it calls; the growth is in `parse`.

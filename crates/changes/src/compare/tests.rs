@@ -77,6 +77,19 @@ fn check_changes(files: &[ChangedFile], expected: &Expect) {
 }
 
 #[test]
+fn hunks_of_functions_within_are_their_own() {
+    let before = "function outer() {\n  const inner = () => {\n    a();\n    b();\n  };\n  c();\n  return inner;\n}\n";
+    let after = "function outer() {\n  const inner = () => {\n    a();\n    b(1);\n  };\n  c();\n  d();\n  return inner;\n}\n";
+    check_changes(
+        &[changed("a.js", before, after)],
+        &expect![[r#"
+        Modified outer a.js:1-8 => outer a.js:1-9 @@ -6,0 +7 @@ +d()
+        Modified outer.inner a.js:2-5 => outer.inner a.js:2-5 @@ -4 +4 @@
+    "#]],
+    );
+}
+
+#[test]
 fn a_modified_function_says_where_and_what_came_in() {
     let before = "class A {
     int f(int n) {
