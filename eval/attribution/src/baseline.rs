@@ -1,5 +1,6 @@
 //! What a profile of the base shows: which functions run, and what part of the whole each takes.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
@@ -12,6 +13,7 @@ use perfblame_record::{Profiler, Settings, record_run};
 use serde::{Deserialize, Serialize};
 
 use crate::functions::Function;
+use crate::language::Language;
 use crate::workshop::Workshop;
 
 /// A function of the base.
@@ -38,8 +40,12 @@ pub fn baseline(workshop: &Workshop<'_>, work: &Path) -> Result<Vec<Known>> {
     let profiler = workshop.project.profiler;
     let program = workshop.program();
     // py-spy stops the program for every sample.
-    let frequency = if profiler == Profiler::PySpy { 500 } else { 1_999 };
-    let settings = Settings { frequency: Some(frequency), ..Settings::default() };
+    let frequency = match profiler {
+        Profiler::PySpy => Some(500),
+        Profiler::Jfr => None,
+        _ => Some(1_999),
+    };
+    let settings = Settings { frequency, ..Settings::default() };
     let never = AtomicBool::new(false);
     let recorded = record_run(profiler, &program, &settings, &folder, "run", &never)?;
     let path = recorded.profiles.into_iter().next().context("there is no baseline profile")?;
@@ -64,8 +70,15 @@ fn shares(workshop: &Workshop<'_>, profile: &Profile) -> Result<Vec<Known>> {
     let place = |row: usize| -> Option<u32> {
         let frame = symbols.frame(profile.tree.frame(perfblame_cct::NodeId::new(row)));
         let function = symbols.function(frame.function);
-        let file = frame.file.or(function.file).or(function.component)?;
-        let file = symbols.text(file);
+        let file = match workshop.project.language {
+            // A class is in the file of its outermost class.
+            Language::Java => {
+                let class = symbols.text(function.component?);
+                let outermost = class.split('$').next().unwrap_or(class);
+                Cow::Owned(format!("{}.java", outermost.replace('.', "/")))
+            }
+            _ => Cow::Borrowed(symbols.text(frame.file.or(function.file).or(function.component)?)),
+        };
         // Where a function starts is as good as where it is, and all that some profiles have.
         let line = frame.line.or(function.line)?.get() as usize - 1;
         let (_, rows) = by_file.iter().find(|(path, _)| file.ends_with(path.as_str()))?;

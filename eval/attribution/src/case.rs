@@ -13,26 +13,35 @@ use crate::slowdowns::Kind;
 pub enum Sort {
     /// One of its functions is slower.
     Slow(Kind),
-    /// Nothing is slower.
+    /// Functions that run are edited, and nothing is slower.
     Innocent,
+    /// Functions that run are refactored: helpers extracted, functions and variables renamed, functions moved.
+    Refactored,
+    /// Functions that hardly run, or not at all, are edited.
+    HardlyRun,
     /// Something would be slower if the workload got there.
     Unreached,
 }
 
 impl Sort {
+    /// All that nothing gets slower by.
+    pub const INNOCENT: [Self; 4] =
+        [Self::Innocent, Self::Refactored, Self::Unreached, Self::HardlyRun];
+
     /// What tables call it.
     pub fn name(self) -> &'static str {
         match self {
             Self::Slow(kind) => kind.name(),
             Self::Innocent => "innocent edits",
+            Self::Refactored => "refactorings",
+            Self::HardlyRun => "edits where hardly anything runs",
             Self::Unreached => "slower where nothing runs",
         }
     }
 
     /// The sort of this name.
     pub fn named(name: &str) -> Option<Self> {
-        let others = [Self::Innocent, Self::Unreached];
-        let other = others.into_iter().find(|sort| sort.name() == name);
+        let other = Self::INNOCENT.into_iter().find(|sort| sort.name() == name);
         other.or_else(|| Kind::named(name).map(Self::Slow))
     }
 }
@@ -50,16 +59,17 @@ impl Spec {
         let sort = match self.sort {
             Sort::Slow(_) => "slow",
             Sort::Innocent => "innocent",
+            Sort::Refactored => "refactored",
+            Sort::HardlyRun => "hardly-run",
             Sort::Unreached => "unreached",
         };
         format!("{sort}-{:02}", self.number)
     }
 
-    /// The cases of a project: slow ones of all kinds in turn, and innocent ones of both sorts.
+    /// The cases of a project: slow ones of all kinds in turn, and innocent ones of all sorts in turn.
     pub fn all(slow: usize, innocent: usize) -> Vec<Self> {
         let kind = |number: usize| Sort::Slow(Kind::ALL[number % Kind::ALL.len()]);
-        let sort =
-            |number: usize| if number.is_multiple_of(2) { Sort::Innocent } else { Sort::Unreached };
+        let sort = |number: usize| Sort::INNOCENT[number % Sort::INNOCENT.len()];
         let slow = (0..slow).map(|number| Self { sort: kind(number), number });
         slow.chain((0..innocent).map(|number| Self { sort: sort(number), number })).collect()
     }
@@ -106,6 +116,11 @@ pub struct Edited {
 /// Where the truth about a case is kept.
 pub fn truth_file(project: &Project, case: &str, work: &Path) -> PathBuf {
     work.join(project.name).join("cases").join(format!("{case}.json"))
+}
+
+/// The file that says that a case cannot be made.
+pub fn given_up_file(project: &Project, case: &str, work: &Path) -> PathBuf {
+    truth_file(project, case, work).with_extension("none")
 }
 
 /// The truth about a case that has been made.

@@ -20,12 +20,30 @@ pub enum Edit {
     Extract,
     /// The function changes places with the next one.
     Move,
+    /// A function that only its own file knows has another name.
+    RenameFunction,
+    /// Work that is never done: the condition before it does not hold.
+    Guarded,
 }
 
 impl Edit {
     /// All of them.
-    pub const ALL: [Self; 5] =
-        [Self::Comment, Self::Statement, Self::Rename, Self::Extract, Self::Move];
+    pub const ALL: [Self; 7] = [
+        Self::Comment,
+        Self::Statement,
+        Self::Rename,
+        Self::Extract,
+        Self::Move,
+        Self::RenameFunction,
+        Self::Guarded,
+    ];
+
+    /// Those that change the text and not what it does.
+    pub const REFACTORINGS: [Self; 4] =
+        [Self::Rename, Self::Extract, Self::Move, Self::RenameFunction];
+
+    /// Those that no program minds.
+    pub const SAFEST: [Self; 4] = [Self::Comment, Self::Statement, Self::Move, Self::Guarded];
 
     /// What the truth calls it.
     pub fn name(self) -> &'static str {
@@ -35,6 +53,8 @@ impl Edit {
             Self::Rename => "local renamed",
             Self::Extract => "helper extracted",
             Self::Move => "moved",
+            Self::RenameFunction => "function renamed",
+            Self::Guarded => "work that is never done",
         }
     }
 }
@@ -65,6 +85,7 @@ pub fn edit(
         Edit::Statement => {
             let statement = match language {
                 Language::C => "int is_traced = 0;\n(void)is_traced;",
+                Language::Java => "boolean isTraced = false;",
                 Language::JavaScript => "const isTraced = false;\nvoid isTraced;",
                 Language::Python => "is_traced = False",
                 Language::Rust => "let _is_traced = false;",
@@ -76,7 +97,7 @@ pub fn edit(
             let inside = lines[function.start..=function.end].join("\n");
             let name = local(&inside, language)?;
             let renamed = match language {
-                Language::JavaScript => format!("{name}Now"),
+                Language::Java | Language::JavaScript => format!("{name}Now"),
                 _ => format!("{name}_now"),
             };
             let word = Regex::new(&format!(r"\b{name}\b")).ok()?;
@@ -86,6 +107,57 @@ pub fn edit(
         }
         Edit::Extract => extract(&mut lines, function, language)?,
         Edit::Move => swap(&mut lines, text, function, language)?,
+        Edit::RenameFunction => {
+            let name = &function.name;
+            let own = match language {
+                Language::C => lines[function.start].starts_with("static "),
+                Language::Java => lines[function.start].contains("private "),
+                Language::JavaScript => {
+                    let exported =
+                        format!(r#"exports\b.*\b{name}\b|[.'"`]{name}\b|\b{name}\s*[:,}}]"#);
+                    let exported = Regex::new(&exported).ok()?;
+                    lines[function.start].trim_start().starts_with("function ")
+                        && !exported.is_match(text)
+                }
+                Language::Python => name.starts_with('_') && !name.starts_with("__"),
+                Language::Rust => lines[function.start].trim_start().starts_with("fn "),
+            };
+            if !own || name.len() < 5 {
+                return None;
+            }
+            let renamed = match language {
+                Language::Java | Language::JavaScript => format!("{name}Again"),
+                _ => format!("{name}_again"),
+            };
+            let word = Regex::new(&format!(r"\b{name}\b")).ok()?;
+            for line in &mut lines {
+                *line = word.replace_all(line, renamed.as_str()).into_owned();
+            }
+        }
+        Edit::Guarded => {
+            let statement = match language {
+                Language::C => {
+                    "static const int checks_all = 0;\nfor (unsigned step = 0; checks_all && step < 100000; step++) {\n|abort();\n}"
+                }
+                Language::Java => {
+                    "final int checkedSteps = 0;\nfor (int step = 0; step < checkedSteps; step++) {\n|System.err.println(step);\n}"
+                }
+                Language::JavaScript => {
+                    "const checkedSteps = 0;\nfor (let step = 0; step < checkedSteps; step++) {\n|console.error(step);\n}"
+                }
+                Language::Python => {
+                    "checks_all = False\nif checks_all:\n|for step in range(100000):\n||print(step)"
+                }
+                Language::Rust => {
+                    "let checked_steps = 0u32;\nfor step in 0..checked_steps {\n|core::hint::black_box(step);\n}"
+                }
+            };
+            let added = crate::slowdowns::lines(statement, &indent, language);
+            lines.splice(function.body..function.body, added);
+            if language == Language::C && !text.contains("#include <stdlib.h>") {
+                lines.insert(0, "#include <stdlib.h>".to_owned());
+            }
+        }
     }
     let mut joined = lines.join("\n");
     joined.push('\n');
@@ -98,6 +170,9 @@ fn local(inside: &str, language: Language) -> Option<String> {
         Language::C => {
             r"(?m)^\s+(?:int|bufsize_t|size_t|bool|char|unsigned char|cmark_node|cmark_chunk)\s\*?(\w{3,})(?: =|;)"
         }
+        Language::Java => {
+            r"(?m)^\s+(?:final )?(?:[A-Z]\w*(?:<[\w<>, ]*>)?|int|char|boolean) (\w{3,})(?: =|;)"
+        }
         Language::JavaScript => r"(?m)^\s+(?:const|let|var) (\w{3,})(?: =|;|,)",
         Language::Python => r"(?m)^\s+(\w{3,}) = ",
         Language::Rust => r"(?m)^\s+let (?:mut )?(\w{3,})(?: =|;|:)",
@@ -109,6 +184,7 @@ fn local(inside: &str, language: Language) -> Option<String> {
                 format!(r#"[.'"`]{name}\b|\b{name}\s*:|[{{,]\s*{name}\s*[,}}]|\$\{{"#)
             }
             Language::Python => format!(r#"[.'"]{name}\b|\b{name}=[^=]|\{{{name}"#),
+            Language::Java => format!(r#"[.'"]{name}\b|\b{name}\("#),
             Language::C => format!(r#"(?:\.|->|")\s*{name}\b|\b{name}\("#),
             Language::Rust => {
                 format!(r#"[.'"{{]{name}\b|\b{name}[!(]|[{{,]\s*{name}\s*[,}}]|\b{name}:"#)
@@ -148,6 +224,17 @@ fn extract(lines: &mut Vec<String>, function: &Function, language: Language) -> 
             let helper = format!("static {kind} {name}({kind} value) {{\n  return value;\n}}");
             (name, helper)
         }
+        Language::Java => {
+            let kind =
+                Regex::new(&format!(r"([\w.]+(?:<[\w<>, ?]*>)?(?:\[\])?) {}\(", function.name));
+            let kind = kind.ok()?.captures(&lines[function.start])?[1].to_owned();
+            let name = format!("{bare}Result");
+            let indent = &function.indent;
+            let helper = format!(
+                "{indent}private static {kind} {name}({kind} value) {{\n{indent}    return value;\n{indent}}}"
+            );
+            (name, helper)
+        }
         Language::Rust => {
             let name = format!("{bare}_result");
             let helper = format!("fn {name}<T>(value: T) -> T {{\n    value\n}}");
@@ -157,12 +244,12 @@ fn extract(lines: &mut Vec<String>, function: &Function, language: Language) -> 
     let end = if language == Language::Python { "" } else { ";" };
     lines[row] = format!("{indent}return {name}({value}){end}");
     let place = match language {
-        Language::C => above(lines, function.start),
+        Language::C | Language::Java => above(lines, function.start),
         _ => lines.len(),
     };
     let mut added: Vec<String> = helper.lines().map(str::to_owned).collect();
     match language {
-        Language::C => added.push(String::new()),
+        Language::C | Language::Java => added.push(String::new()),
         _ => added.insert(0, String::new()),
     }
     lines.splice(place..place, added);

@@ -49,6 +49,8 @@ fn header(language: Language) -> &'static Regex {
     static C: LazyLock<Regex> = LazyLock::new(|| {
         compiled(r"^()[A-Za-z][\w *]*?\b(\w+)\([^;={}]*$|^()[A-Za-z][\w *]*?\b(\w+)\([^;=]*\{$")
     });
+    static JAVA: LazyLock<Regex> =
+        LazyLock::new(|| compiled(r"^(\s+)[\w.<>\[\]?, &]*[\w>\]] (\w+)\([^;={}]*\{?$"));
     static SCRIPT: LazyLock<Regex> = LazyLock::new(|| {
         compiled(
             r"^(\s*)(?:function |(?:const |let |var |(?:\w+\.)+))(\w+)(?: = (?:\(.*\)|\w+) =>|\(.*\)) \{$",
@@ -59,6 +61,7 @@ fn header(language: Language) -> &'static Regex {
         LazyLock::new(|| compiled(r"^(\s*)(?:pub(?:\([a-z]+\))? )?fn (\w+)(?:<[^(]*>)?\("));
     match language {
         Language::C => &C,
+        Language::Java => &JAVA,
         Language::JavaScript => &SCRIPT,
         Language::Python => &PYTHON,
         Language::Rust => &RUST,
@@ -69,6 +72,9 @@ fn function_at(lines: &[&str], start: usize, language: Language) -> Option<Funct
     let found = header(language).captures(lines[start])?;
     let indent = found.get(1).or(found.get(3))?.as_str().to_owned();
     let name = found.get(2).or(found.get(4))?.as_str().to_owned();
+    if language == Language::Java && !has_type(lines[start], &name) {
+        return None;
+    }
     let opener = if language == Language::Python { ':' } else { '{' };
     // A header may take some lines; one that ends otherwise is a declaration.
     let opened = (start..lines.len().min(start + 12)).find(|row| {
@@ -94,6 +100,14 @@ fn function_at(lines: &[&str], start: usize, language: Language) -> Option<Funct
         body += 1;
     }
     (end > body).then_some(Function { name, indent, start, body, end })
+}
+
+/// True when what stands before a name is a type: a method of Java, no constructor and no call.
+fn has_type(line: &str, name: &str) -> bool {
+    const OTHERS: [&str; 9] =
+        ["public", "protected", "private", "new", "return", "throw", "else", "case", "assert"];
+    let before = line.split(&format!("{name}(")).next().unwrap_or_default();
+    before.split_whitespace().next_back().is_some_and(|word| !OTHERS.contains(&word))
 }
 
 /// How far a line is indented.
@@ -128,6 +142,18 @@ mod tests {
             "static int next(int);\n\nint *add(struct x *a,\n         int b) {\n  if (a) {\n    return 1;\n  }\n  return 0;\n}\nstruct s {\n  int a;\n};\n",
             &expect![[r"
                 add 2..4..8
+            "]],
+        );
+    }
+
+    #[test]
+    fn java() {
+        check(
+            Language::Java,
+            "class A {\n    public A(int a) {\n        this.a = a;\n        b();\n    }\n\n    @Override\n    public List<Map<K, V>> first(int a,\n            int b) {\n        for (int i = 0; i < a; i++) {\n            next(i);\n        }\n        return new Thing(a) {\n            int more() {\n                a();\n                b();\n            }\n        };\n    }\n}\n",
+            &expect![[r"
+                first 7..9..18
+                more 13..14..16
             "]],
         );
     }

@@ -4,6 +4,7 @@
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Language {
     C,
+    Java,
     JavaScript,
     Python,
     Rust,
@@ -14,6 +15,7 @@ impl Language {
     pub fn name(self) -> &'static str {
         match self {
             Self::C => "C",
+            Self::Java => "Java",
             Self::JavaScript => "JavaScript",
             Self::Python => "Python",
             Self::Rust => "Rust",
@@ -24,6 +26,7 @@ impl Language {
     pub fn ending(self) -> &'static str {
         match self {
             Self::C => ".c",
+            Self::Java => ".java",
             Self::JavaScript => ".js",
             Self::Python => ".py",
             Self::Rust => ".rs",
@@ -42,7 +45,7 @@ impl Language {
     pub fn step(self) -> &'static str {
         match self {
             Self::C | Self::JavaScript => "  ",
-            Self::Python | Self::Rust => "    ",
+            Self::Java | Self::Python | Self::Rust => "    ",
         }
     }
 }

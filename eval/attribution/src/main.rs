@@ -8,7 +8,7 @@ use clap::Parser;
 use indicatif::{ProgressBar, ProgressStyle};
 use perfblame_eval_attribution::ask::{Scored, ask, score};
 use perfblame_eval_attribution::baseline::{Known, baseline};
-use perfblame_eval_attribution::case::{Sort, Spec, read, truth_file};
+use perfblame_eval_attribution::case::{Sort, Spec, given_up_file, read, truth_file};
 use perfblame_eval_attribution::making::{make, verify};
 use perfblame_eval_attribution::project::{PROJECTS, Project};
 use perfblame_eval_attribution::table;
@@ -20,9 +20,9 @@ use perfblame_eval_attribution::workshop::Workshop;
 #[derive(Parser)]
 #[expect(clippy::struct_excessive_bools, reason = "each is an option of the command line")]
 struct Args {
-    /// Where repositories, cases and answers are kept
-    #[arg(long, value_name = "DIR", default_value = "target/eval-attribution")]
-    work: PathBuf,
+    /// Where repositories, cases and answers are kept; the user's cache folder unless given
+    #[arg(long, value_name = "DIR")]
+    work: Option<PathBuf>,
     /// The program that is asked; beside this one unless given
     #[arg(long, value_name = "FILE")]
     perfblame: Option<PathBuf>,
@@ -30,10 +30,10 @@ struct Args {
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     seed: u64,
     /// Slow commits of each project
-    #[arg(long, value_name = "N", default_value_t = 12)]
+    #[arg(long, value_name = "N", default_value_t = 8)]
     slow: usize,
     /// Innocent commits of each project
-    #[arg(long, value_name = "N", default_value_t = 6)]
+    #[arg(long, value_name = "N", default_value_t = 8)]
     innocent: usize,
     /// Only these projects
     #[arg(long, value_name = "NAME")]
@@ -57,8 +57,9 @@ struct Args {
 
 fn main() -> Result<()> {
     let args = Args::parse();
-    std::fs::create_dir_all(&args.work)?;
-    let work = args.work.canonicalize()?.join(format!("seed-{}", args.seed));
+    let work = args.work.clone().unwrap_or_else(in_cache);
+    std::fs::create_dir_all(&work)?;
+    let work = work.canonicalize()?.join(format!("seed-{}", args.seed));
     let projects: Vec<&Project> = (PROJECTS.iter())
         .filter(|project| {
             args.project.is_empty() || args.project.iter().any(|name| name == project.name)
@@ -110,6 +111,14 @@ fn main() -> Result<()> {
     Ok(())
 }
 
+/// The user's cache folder: repositories within the project's own would be looked through by its tools.
+fn in_cache() -> PathBuf {
+    let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
+    let cache = set("XDG_CACHE_HOME").map(PathBuf::from);
+    let cache = cache.or_else(|| set("HOME").map(|home| PathBuf::from(home).join(".cache")));
+    cache.unwrap_or_else(std::env::temp_dir).join("perfblame").join("eval-attribution")
+}
+
 /// Makes the cases of a project that are not there.
 fn make_all(
     project: &Project,
@@ -138,8 +147,11 @@ fn make_all(
             }
         }
     }
-    let missing: Vec<&Spec> =
-        specs.iter().filter(|spec| !truth_file(project, &spec.name(), work).exists()).collect();
+    let is_missing = |spec: &&Spec| {
+        !truth_file(project, &spec.name(), work).exists()
+            && !given_up_file(project, &spec.name(), work).exists()
+    };
+    let missing: Vec<&Spec> = specs.iter().filter(is_missing).collect();
     bar.inc((specs.len() - missing.len()) as u64);
     if missing.is_empty() && !args.show_baseline {
         return Ok(());
@@ -164,16 +176,19 @@ fn make_all(
     }
     for spec in missing {
         bar.set_message(format!("making {} {}", project.name, spec.name()));
+        let path = truth_file(project, &spec.name(), work);
+        if let Some(folder) = path.parent() {
+            std::fs::create_dir_all(folder)?;
+        }
         match make(&workshop, &known, *spec, args.seed) {
             Ok(truth) => {
-                let path = truth_file(project, &spec.name(), work);
-                if let Some(folder) = path.parent() {
-                    std::fs::create_dir_all(folder)?;
-                }
                 std::fs::write(path, serde_json::to_vec_pretty(&truth)?)?;
             }
             // Some draws find no function for them; the table says how many cases there are.
-            Err(error) => bar.suspend(|| eprintln!("{error:#}")),
+            Err(error) => {
+                std::fs::write(given_up_file(project, &spec.name(), work), format!("{error:#}\n"))?;
+                bar.suspend(|| eprintln!("{error:#}"));
+            }
         }
         bar.inc(1);
     }

@@ -19,14 +19,14 @@ use crate::workshop::Workshop;
 const LEAST_SHARE: f64 = 0.02;
 /// Functions with at least this much surely run.
 const RUNS: f64 = 0.003;
-/// Helpers are extracted only from functions with less of their own: a call costs something in some languages.
+/// In Python, where every call costs something, helpers are extracted only from functions with less of their own.
 const CHEAP: f64 = 0.02;
 /// Runs of each side before a size is believed.
 const RUNS_EACH: usize = 3;
 /// How much slower a case may be as a whole.
 const SLOWER: (f64, f64) = (1.05, 1.6);
 /// Functions that are tried before a case is given up.
-const ATTEMPTS: usize = 12;
+const ATTEMPTS: usize = 6;
 
 /// The seed of a case.
 pub fn seed_of(seed: u64, project: &str, case: &str) -> u64 {
@@ -93,7 +93,7 @@ fn attempt(
         edits: Vec::new(),
     };
     let host = match spec.sort {
-        Sort::Innocent => None,
+        Sort::Innocent | Sort::Refactored | Sort::HardlyRun => None,
         Sort::Unreached => {
             let unseen: Vec<&Known> = known.iter().filter(|known| known.share == 0.0).collect();
             let Some(host) = pick(random, &unseen).copied() else { return Ok(None) };
@@ -124,7 +124,9 @@ fn attempt(
         }
     };
     let others = 2 + (random.unit() * 4.0) as usize + usize::from(host.is_none());
-    let Some(edits) = edit_others(workshop, known, host, others, random)? else { return Ok(None) };
+    let Some(edits) = edit_others(workshop, known, host, (spec.sort, others), random)? else {
+        return Ok(None);
+    };
     truth.edits = edits;
     if let Some(host) = host {
         let place = |name: &str| place(workshop, &host.file, name);
@@ -149,6 +151,7 @@ fn place(workshop: &Workshop<'_>, file: &str, name: &str) -> Result<Place> {
 fn with_a_trap(text: &str, host: &Known, language: Language) -> String {
     let trap = match language {
         Language::C => "__builtin_trap();",
+        Language::Java => "Runtime.getRuntime().halt(3);",
         Language::JavaScript => "process.abort();",
         Language::Python => "__import__('os').abort()",
         Language::Rust => "std::process::abort();",
@@ -226,15 +229,15 @@ fn edit_others(
     workshop: &Workshop<'_>,
     known: &[Known],
     host: Option<&Known>,
-    wanted: usize,
+    (sort, wanted): (Sort, usize),
     random: &mut Random,
 ) -> Result<Option<Vec<Edited>>> {
     let language = workshop.project.language;
     let originals: Vec<(String, String)> = (workshop.files()?.into_iter())
         .map(|file| Ok((file.clone(), workshop.text(&file)?)))
         .collect::<Result<_>>()?;
-    for harmless in [&Edit::ALL[..], &Edit::ALL[..], &[Edit::Comment, Edit::Statement, Edit::Move]]
-    {
+    let all = if sort == Sort::Refactored { &Edit::REFACTORINGS[..] } else { &Edit::ALL[..] };
+    for harmless in [all, all, &Edit::SAFEST[..]] {
         let mut edited: Vec<Edited> = Vec::new();
         let mut taken: Vec<&Known> = host.into_iter().collect();
         for _ in 0..40 {
@@ -242,7 +245,7 @@ fn edit_others(
                 break;
             }
             let free = |other: &&Known| {
-                other.share >= RUNS
+                (other.share >= RUNS) == (sort != Sort::HardlyRun)
                     && !taken
                         .iter()
                         .any(|one| one.file == other.file && one.function.overlaps(&other.function))
@@ -250,7 +253,7 @@ fn edit_others(
             let free: Vec<&Known> = known.iter().filter(free).collect();
             let Some(other) = pick(random, &free).copied() else { break };
             let Some(how) = pick(random, harmless).copied() else { break };
-            if how == Edit::Extract && other.own >= CHEAP {
+            if how == Edit::Extract && language == Language::Python && other.own >= CHEAP {
                 continue;
             }
             let text = workshop.text(&other.file)?;

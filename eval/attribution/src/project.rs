@@ -40,6 +40,7 @@ pub enum Registry {
     Npm,
     PyPi,
     Crates,
+    Maven,
 }
 
 /// All projects.
@@ -139,6 +140,34 @@ pub const PROJECTS: &[Project] = &[
         profiler: Profiler::Perf,
         calls: &[(".rs", "crate::utf8::decode_lossy([0xE2u8, 0x82, step as u8]).1")],
     },
+    Project {
+        name: "commonmark-java",
+        language: Language::Java,
+        registry: Registry::Maven,
+        package: "org.commonmark:commonmark",
+        releases: &["0.21.0", "0.22.0"],
+        licence: "BSD-2-Clause",
+        sources: "org",
+        skip: &[],
+        build: Some("sh build.sh"),
+        run: &[
+            "java",
+            "-XX:TieredStopAtLevel=1",
+            "-XX:+UseSerialGC",
+            "-Xmx256m",
+            "-cp",
+            "classes",
+            "Render",
+        ],
+        profiler: Profiler::Jfr,
+        calls: &[
+            (".java", "org.commonmark.internal.util.Escaping.escapeHtml(\"a < b\").isEmpty()"),
+            (
+                ".java",
+                "org.commonmark.internal.util.Html5Entities.entityToString(\"&amp;\").isEmpty()",
+            ),
+        ],
+    },
 ];
 
 /// The revision that all cases are made from.
@@ -184,9 +213,22 @@ impl Project {
                 format!("{}-{release}.tar.gz", self.package)
             }
             Registry::Crates => return self.vendor(release, downloads, into),
+            Registry::Maven => return self.sources_of(release, downloads, into),
         };
         let archive = downloads.join(archive).display().to_string();
         shell(into, "tar", &["xzf", &archive, "--strip-components=1"])?;
+        Ok(())
+    }
+
+    /// What Maven Central has as the sources of an artifact.
+    fn sources_of(&self, release: &str, downloads: &Path, into: &Path) -> Result<()> {
+        const COPY: &str = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy";
+        let artifact = format!("-Dartifact={}:{release}:jar:sources", self.package);
+        let folder = format!("-DoutputDirectory={}", downloads.display());
+        shell(downloads, "mvn", &["--quiet", "--batch-mode", COPY, &artifact, &folder])?;
+        let name = self.package.rsplit(':').next().unwrap_or(self.package);
+        let archive = downloads.join(format!("{name}-{release}-sources.jar"));
+        shell(into, "jar", &["--extract", "--file", &archive.display().to_string()])?;
         Ok(())
     }
 

@@ -151,6 +151,36 @@ pub fn snippet(kind: Kind, language: Language) -> Snippet {
             "#include <pthread.h>",
             "",
         ),
+        (Language::Java, Kind::OwnWork) => (
+            "int stateMix = 17;\nfor (int step = 0; step < $N; step++) {\n|stateMix = (stateMix * 31 + step) % 65521;\n}\nif (stateMix == Integer.MIN_VALUE) {\n|throw new IllegalStateException();\n}",
+            "",
+            "",
+        ),
+        (Language::Java, Kind::ExtraCalls) => (
+            "int checkedSteps = 0;\nfor (int step = 0; step < $N; step++) {\n|if ($CALL) {\n||checkedSteps++;\n|}\n}\nif (checkedSteps < 0) {\n|throw new IllegalStateException();\n}",
+            "",
+            "",
+        ),
+        (Language::Java, Kind::NewHelper) => (
+            "if (stateFingerprint($N) == 1) {\n|throw new IllegalStateException();\n}",
+            "private static long stateFingerprint(int rounds) {\n|long print = 17;\n|for (int step = 0; step < rounds; step++) {\n||print = (print ^ step) * 16777619L;\n|}\n|return print | 2;\n}",
+            "stateFingerprint",
+        ),
+        (Language::Java, Kind::Quadratic) => (
+            "if (SEEN_STATES.size() < $N) {\n|SEEN_STATES.add(SEEN_STATES.size());\n}\nif (SEEN_STATES.indexOf(-1) >= 0) {\n|throw new IllegalStateException();\n}",
+            "private static final java.util.List<Integer> SEEN_STATES = new java.util.ArrayList<>();",
+            "",
+        ),
+        (Language::Java, Kind::Allocation) => (
+            "int copiedParts = 0;\nfor (int step = 0; step < $N; step++) {\n|int[] parts = new int[16 + step % 8];\n|copiedParts += parts.length;\n}\nif (copiedParts < 0) {\n|throw new IllegalStateException();\n}",
+            "",
+            "",
+        ),
+        (Language::Java, Kind::Lock) => (
+            "for (int step = 0; step < $N; step++) {\n|synchronized (STATE_LOCK) {\n||STATE_LOCK[0] = step;\n|}\n}",
+            "private static final int[] STATE_LOCK = new int[1];",
+            "",
+        ),
         (Language::Rust, Kind::OwnWork) => (
             "let mut state_mix = 17u32;\nfor step in 0..$Nu32 {\n|state_mix = core::hint::black_box(state_mix.wrapping_mul(31) ^ step);\n}\nlet _ = state_mix;",
             "",
@@ -218,14 +248,16 @@ pub fn inject(
         None => (false, snippet.outside),
     };
     if !outside.is_empty() {
-        let mut added = lines(outside, "", language);
+        // In Java, everything is in a class.
+        let indent = if language == Language::Java { host.indent.as_str() } else { "" };
+        let mut added = lines(outside, indent, language);
         let row = match language {
             _ if at_top => 1,
             // What is used must stand above.
             Language::C if outside.starts_with('#') => {
                 all.iter().position(|line| line.starts_with("#include")).unwrap_or(0)
             }
-            Language::C => above(&all, host.start),
+            Language::C | Language::Java => above(&all, host.start),
             _ => all.len(),
         };
         let blank_before = row > 0 && !outside.starts_with('#');
