@@ -308,6 +308,7 @@ fn take_moved(
 ) -> Vec<Finding> {
     let mut moved = take_renamed(evidence, suspects, improvements);
     moved.append(&mut take_extracted(evidence, costs, visible, noise, scale, suspects));
+    moved.append(&mut take_shifted(costs, visible, noise, scale, suspects));
     let lost: f64 = improvements.iter().map(|finding| finding.delta.value.abs()).sum();
     if lost == 0.0 {
         return moved;
@@ -379,6 +380,48 @@ fn take_extracted(
             moved.push(suspect.clone());
         }
         grew
+    });
+    moved
+}
+
+/// Takes out what grew by what its caller, a callee or a call beside it lost, even where that loss alone would be too
+/// small a finding: one of them lost beyond chance, most of what was gained, and both together did not grow.
+fn take_shifted(
+    costs: &Costs,
+    visible: &Visible,
+    noise: &Noise,
+    scale: &Scale,
+    suspects: &mut Vec<Finding>,
+) -> Vec<Finding> {
+    let difference = |values: &[f64]| {
+        let [before, after] = costs.sides(values);
+        noise.difference(&before, &after, scale.error)
+    };
+    let mut moved = Vec::new();
+    suspects.retain_mut(|suspect| {
+        let [row] = suspect.contexts[..] else { return true };
+        let Some(at) = visible.place_of(row) else { return true };
+        let gained: Vec<f64> = suspect.before.iter().chain(&suspect.after).copied().collect();
+        let took_over = |from: &[f64]| {
+            let lost = difference(from);
+            if lost.delta > suspect.delta.value * -MOST_LOST || lost.interval().1 >= 0.0 {
+                return false;
+            }
+            let both: Vec<f64> =
+                gained.iter().zip(from).map(|(gained, lost)| gained + lost).collect();
+            difference(&both).interval().0 <= 0.0
+        };
+        let parent = visible.parent[at].map(|parent| parent as usize);
+        let from_caller = parent.is_some_and(|parent| took_over(visible.own(parent)));
+        let mut beside = parent.into_iter().flat_map(|parent| visible.children(parent));
+        let shifted = from_caller
+            || beside.any(|sibling| sibling != at && took_over(visible.whole(sibling)))
+            || visible.children(at).any(|callee| took_over(visible.whole(callee)));
+        if shifted {
+            suspect.kind = Kind::Moved;
+            moved.push(suspect.clone());
+        }
+        !shifted
     });
     moved
 }

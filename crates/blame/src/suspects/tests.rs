@@ -195,6 +195,18 @@ fn a_cost_that_moved_is_no_slowdown() {
     assert_eq!(compared.found.moved.len(), 1);
 }
 
+/// The loss is found in few of these cases, as its place costs more and so scatters more.
+#[test]
+fn a_small_cost_that_moved_is_no_slowdown() {
+    let after = slower(program(), |stack| match stack {
+        ["main", "check", "types"] => 0.75,
+        ["main", "check", "names"] => 1.0 + 30.0 / 60.0,
+        _ => 1.0,
+    });
+    let blamed = (0..40).filter(|seed| !compare(&after, 5, *seed).suspects().is_empty()).count();
+    assert!(blamed <= 7, "{blamed} of 40");
+}
+
 #[test]
 fn another_name_is_no_slowdown() {
     let mut after = program();
