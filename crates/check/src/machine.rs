@@ -53,7 +53,7 @@ fn processor() -> String {
 
 fn version(profiler: Profiler) -> String {
     let (program, option) = match profiler {
-        Profiler::Perf => ("perf", "--version"),
+        Profiler::Perf | Profiler::OsTrace => ("perf", "--version"),
         Profiler::PySpy => ("py-spy", "--version"),
         Profiler::NodeCpuProf => ("node", "--version"),
         Profiler::Uftrace => ("uftrace", "--version"),

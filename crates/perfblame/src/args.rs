@@ -17,7 +17,7 @@ pub use check::{
     WhatToRun,
 };
 pub use diff::{CodeArgs, DiffArgs, DiffFormat, Least, MethodArg, NormalizeArg};
-pub use record::{CallGraphArg, EventArg, RecordArgs, WhatArg};
+pub use record::{CallGraphArg, EventArg, OsEventArg, RecordArgs, WhatArg};
 
 const STYLES: Styles = Styles::styled()
     .header(AnsiColor::Green.on_default().bold())

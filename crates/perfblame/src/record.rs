@@ -2,6 +2,8 @@
 //!
 //! Standard output is the program's. What we say goes to standard error, and only what is worth it.
 
+mod os;
+
 use std::ffi::OsStr;
 use std::fmt::Write as _;
 use std::fs;
@@ -14,7 +16,7 @@ use std::time::Duration;
 
 use perfblame_record::{
     CallGraph, Choice, Event, Input, JavaExact, Output, Profiler, Program, RecordError, Recorded,
-    Settings, choose, frequency_for, record_run, run_plain,
+    Running, Settings, choose, frequency_for, record_run, record_running, run_plain,
 };
 
 use crate::args::{CallGraphArg, EventArg, RecordArgs, WhatArg};
@@ -48,6 +50,7 @@ struct Session<'a> {
     cancel: &'a AtomicBool,
     choice: Choice,
     program: Program,
+    running: Option<Running>,
     settings: Settings,
     folder: PathBuf,
     /// True when we named the folder ourselves, and may take it away when it stays empty.
@@ -71,6 +74,7 @@ impl<'a> Session<'a> {
             }
             None => Input::Empty,
         };
+        args.check_os()?;
         let choice = args.choice(&program)?;
         let folder = args.folder()?;
         Ok(Self {
@@ -79,6 +83,7 @@ impl<'a> Session<'a> {
             cancel,
             choice,
             program,
+            running: args.running(),
             settings: args.settings(),
             own_folder: args.output.is_none(),
             folder,
@@ -102,14 +107,7 @@ impl<'a> Session<'a> {
             let progress = self.announce("recording", number + 1, self.args.runs);
             let name = format!("run-{}", first + number);
             self.keep_output(&name)?;
-            let run = record_run(
-                self.choice.profiler,
-                &self.program,
-                &self.settings,
-                &self.folder,
-                &name,
-                self.cancel,
-            )?;
+            let run = self.record_one(&name)?;
             drop(progress);
             if std::mem::take(&mut again)
                 && (run.status.success() || self.args.ignore_failure)
@@ -123,6 +121,11 @@ impl<'a> Session<'a> {
             for note in &run.notes {
                 self.note(note.clone());
             }
+            if self.choice.profiler == Profiler::OsTrace {
+                for note in os::said_of(&run) {
+                    self.note(note);
+                }
+            }
             let status = run.status;
             self.runs.push(run);
             number += 1;
@@ -132,6 +135,17 @@ impl<'a> Session<'a> {
             }
         }
         Ok(ExitCode::SUCCESS)
+    }
+
+    fn record_one(&self, name: &str) -> Result<Recorded, RecordError> {
+        let (settings, folder) = (&self.settings, &*self.folder);
+        match self.running {
+            Some(running) => record_running(running, settings, folder, name, self.cancel),
+            None => {
+                let profiler = self.choice.profiler;
+                record_run(profiler, &self.program, settings, folder, name, self.cancel)
+            }
+        }
     }
 
     /// Raises the frequency for a program that ends before there are enough samples; true when that changes anything.
@@ -196,7 +210,12 @@ impl<'a> Session<'a> {
             self.choice.profiler.name(),
             self.runs.iter().find_map(|run| run.frequency).map_or_else(
                 || ", every call".to_owned(),
-                |frequency| format!(", {frequency} samples a second")
+                |frequency| {
+                    let waits =
+                        self.choice.profiler == Profiler::OsTrace && self.settings.os.events.sched;
+                    let waits = if waits { ", and whenever a thread waits" } else { "" };
+                    format!(", {frequency} samples a second{waits}")
+                }
             ),
         );
         if self.args.what == WhatArg::Auto {
@@ -232,6 +251,7 @@ impl RecordArgs {
             WhatArg::Native => Choice { profiler: Profiler::Perf, because },
             WhatArg::Python => Choice { profiler: Profiler::PySpy, because },
             WhatArg::Node => Choice { profiler: Profiler::NodeCpuProf, because },
+            WhatArg::Os => Choice { profiler: Profiler::OsTrace, because },
         };
         if self.exact {
             choice.profiler = match choice.profiler {
@@ -255,13 +275,21 @@ impl RecordArgs {
             call_graph: match self.call_graph {
                 CallGraphArg::Auto => CallGraph::Auto,
                 CallGraphArg::FramePointers => CallGraph::FramePointers,
-                CallGraphArg::Dwarf(stack) => CallGraph::Dwarf { stack: stack.unwrap_or(16 << 10) },
+                CallGraphArg::Dwarf(stack) => CallGraph::Dwarf {
+                    stack: stack.unwrap_or(if self.what == WhatArg::Os {
+                        8 << 10
+                    } else {
+                        16 << 10
+                    }),
+                },
             },
             event: match self.event {
                 EventArg::CpuClock => Event::CpuClock,
                 EventArg::Cycles => Event::Cycles,
             },
             java_exact: JavaExact { agent: self.agent.clone(), packages: self.packages.clone() },
+            os: self.os(),
+            size_limit: self.max_size,
             extra: self.profiler_args.clone(),
             ..Settings::default()
         }
@@ -272,6 +300,11 @@ impl RecordArgs {
         let Some(folder) = &self.output else {
             let name = self.command.first().map(|word| Path::new(word).file_name());
             let name = name.flatten().unwrap_or(OsStr::new("program")).to_string_lossy();
+            let name = match self.running() {
+                Some(Running::Process(id)) => name_of(id).unwrap_or_else(|| "process".to_owned()),
+                Some(Running::All) => "machine".to_owned(),
+                None => name.into_owned(),
+            };
             let numbered = |number: u32| Path::new(RECORDINGS).join(format!("{name}-{number}"));
             let free =
                 (1..u32::MAX).map(numbered).find(|folder| folder.symlink_metadata().is_err());
@@ -287,6 +320,13 @@ impl RecordArgs {
         }
         Ok(std::path::absolute(folder)?)
     }
+}
+
+/// What a process is called.
+fn name_of(process: u32) -> Option<String> {
+    let name = fs::read_to_string(format!("/proc/{process}/comm")).ok()?;
+    let plain = |c: char| c.is_alphanumeric() || "._-+".contains(c);
+    Some(name.trim().chars().map(|c| if plain(c) { c } else { '-' }).collect())
 }
 
 /// The number after that of the last run in a folder.

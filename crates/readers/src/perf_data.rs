@@ -7,6 +7,7 @@
 
 mod attr;
 mod chunks;
+mod contents;
 mod frames;
 mod header;
 mod modules;
@@ -35,6 +36,7 @@ use crate::format::{Format, ReadOptions};
 use crate::input::Input;
 use crate::native::ByteOrder;
 use crate::read_ahead::ReadAhead;
+pub use contents::Contents;
 use header::{Recording, Shape, opening, read_file_header};
 use modules::Origin;
 use naming::Naming;
@@ -138,28 +140,39 @@ pub fn read_tracepoints(
     input: Input,
     visit: &mut dyn FnMut(TracepointEvent<'_>),
 ) -> Result<(), ReadError> {
+    let (order, recording, records) = opened(input)?;
+    let mut records = Records::new(records, order, 0);
+    let mut picker = Picker::new(recording, order, visit);
+    while let Some(record) = records.next() {
+        picker.take(record);
+    }
+    Ok(())
+}
+
+/// Counts what a recording holds and what it lost; as fast as it can be unpacked.
+pub fn contents(input: Input) -> Result<Contents, ReadError> {
+    let (order, recording, records) = opened(input)?;
+    Ok(contents::count(records, order, recording))
+}
+
+/// What is before the first record, and the records.
+fn opened(input: Input) -> Result<(ByteOrder, Recording, Box<dyn Read + Send>), ReadError> {
     let Some(opening) = opening(input.head()) else {
         return Err(ReadError::malformed(0, "no perf.data magic"));
     };
-    let (recording, records): (_, Box<dyn Read + Send>) = match opening.shape {
+    Ok(match opening.shape {
         Shape::Pipe => {
             let mut stream = input.into_stream()?;
             std::io::copy(&mut stream.by_ref().take(PIPE_HEADER), &mut std::io::sink())?;
-            (Recording::default(), Box::new(stream))
+            (opening.order, Recording::default(), Box::new(stream))
         }
         Shape::File => {
             let mut file = input.into_seekable()?;
             let (recording, data) = read_file_header(&mut *file, opening.order)?;
             file.seek(SeekFrom::Start(data.offset))?;
-            (recording, Box::new(file.take(data.size.unwrap_or(u64::MAX))))
+            (opening.order, recording, Box::new(file.take(data.size.unwrap_or(u64::MAX))))
         }
-    };
-    let mut records = Records::new(records, opening.order, 0);
-    let mut picker = Picker::new(recording, opening.order, visit);
-    while let Some(record) = records.next() {
-        picker.take(record);
-    }
-    Ok(())
+    })
 }
 
 fn origin_of(path: Option<&Path>) -> Origin {

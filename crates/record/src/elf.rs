@@ -46,6 +46,12 @@ pub fn keeps_frame_pointers(program: &Path) -> bool {
     true
 }
 
+/// True when the code of one file keeps frame pointers, as far as can be told.
+pub fn file_keeps_frame_pointers(path: &Path) -> bool {
+    let bytes = std::fs::read(path).unwrap_or_default();
+    Elf::parse(&bytes).is_some_and(|elf| elf.keeps_frame_pointers())
+}
+
 /// True when a program calls a tracer at every entry: built with `-pg` or `-finstrument-functions`.
 pub fn is_instrumented(program: &Path) -> bool {
     let Ok(bytes) = std::fs::read(program) else { return false };

@@ -12,6 +12,9 @@ pub enum RecordError {
     /// There is nothing to run.
     #[error("there is no command to run")]
     NoCommand,
+    /// There is no such process.
+    #[error("there is no process {0}")]
+    NoProcess(u32),
     /// The program cannot be started.
     #[error("cannot start {program}")]
     Start {
@@ -102,6 +105,7 @@ impl RecordError {
             Self::NotPermitted { help, .. } => Some(help.clone()),
             Self::NoProfile { help, .. } => help.clone(),
             Self::Exists(_) => Some("choose another folder or another name".to_owned()),
+            Self::NoProcess(_) => Some("`ps -e` lists those that run".to_owned()),
             Self::NoCommand => Some("put it after `--`".to_owned()),
             Self::Start { source, .. } if source.kind() == std::io::ErrorKind::NotFound => {
                 Some("a program of this folder is named with its path: `./NAME`".to_owned())

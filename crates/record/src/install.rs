@@ -11,7 +11,7 @@ pub fn missing(profiler: Profiler) -> RecordError {
 fn command(profiler: Profiler, os_release: &str) -> &'static str {
     let family = Family::of(os_release);
     match profiler {
-        Profiler::Perf => match family {
+        Profiler::Perf | Profiler::OsTrace => match family {
             Family::Debian => "sudo apt-get install linux-perf",
             Family::Ubuntu => "sudo apt-get install linux-tools-common linux-tools-$(uname -r)",
             Family::Fedora => "sudo dnf install perf",

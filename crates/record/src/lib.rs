@@ -19,6 +19,7 @@ mod install;
 mod java;
 pub mod java_exact;
 mod node;
+mod os;
 mod output;
 mod perf;
 mod profiler;
@@ -29,6 +30,7 @@ mod uftrace;
 
 pub use choose::{Choice, choose};
 pub use error::RecordError;
+pub use os::{OsEvents, OsTrace, Running};
 pub use profiler::{CallGraph, Event, JavaExact, Profiler, Settings, Tried};
 pub use program::{Input, Output, Program};
-pub use record::{Recorded, frequency_for, record_run, run_plain};
+pub use record::{Recorded, frequency_for, record_run, record_running, run_plain};

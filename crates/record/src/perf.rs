@@ -9,10 +9,11 @@
 //! Recording stops beyond a limit of bytes through perf's control pipe, so that the program goes on undisturbed
 //! (`--max-size` would end it).
 
+pub mod control;
+
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
-use std::io::{Read, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::io::Read;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::PoisonError;
@@ -20,9 +21,11 @@ use std::time::Duration;
 
 use crate::child::Limits;
 use crate::command::{Kind, find, locate, with_words};
+use crate::os::permit::paranoid;
 use crate::profiler::WhatWorks;
 use crate::record::{Made, Run};
 use crate::{CallGraph, Event, Profiler, RecordError, child, elf, install};
+use control::Control;
 
 /// Deep enough for all but deep recursion, and a fifth of a millisecond to copy.
 const STACK: u32 = 16 << 10;
@@ -44,13 +47,13 @@ pub fn record(run: &Run<'_>) -> Result<Made, RecordError> {
             .to_vec();
     options.extend(["-F".into(), frequency.to_string().into()]);
     options.push("--call-graph".into());
-    options.push(call_graph(run, &found.path, &found.kind, &mut notes).into());
-    let control = run.scratch.join("control");
-    let controlled = nix::unistd::mkfifo(&control, nix::sys::stat::Mode::S_IRWXU).is_ok();
-    let optional = [
-        compresses(&perf, run).then(|| "-z=1".into()),
-        controlled.then(|| joined("--control=fifo:", &control)),
-    ];
+    let walk = call_graph_of(run, STACK, &mut notes, || {
+        found.kind == Kind::Elf && elf::keeps_frame_pointers(&found.path)
+    });
+    options.push(walk.into());
+    let control = Control::create(run.scratch);
+    let optional =
+        [compresses(&perf, run).then(|| "-z=1".into()), control.as_ref().map(Control::option)];
     let (options, own) = probe(&perf, run, options, &optional)?;
     let file = run.scratch.join("perf.data");
     let words = [
@@ -64,7 +67,7 @@ pub fn record(run: &Run<'_>) -> Result<Made, RecordError> {
     let mut limit = Limit { most: run.settings.size_limit.unwrap_or(SIZE_LIMIT), met: false };
     let mut command = with_words(run.program, &words)?;
     let mut ended = child::run_watched(&mut command, run.limits, |_| {
-        limit.watch(&file, &control);
+        limit.watch(&file, control.as_ref());
         Ok(())
     })?;
     ended.cpu = ended.cpu.saturating_sub(own);
@@ -83,12 +86,6 @@ pub fn record(run: &Run<'_>) -> Result<Made, RecordError> {
     let files = if has_samples(&file) { vec![file] } else { Vec::new() };
     let complaint = "the recording is empty".to_owned();
     Ok(Made { notes, complaint, ..Made::of(ended, files) })
-}
-
-fn joined(text: &str, path: &Path) -> OsString {
-    let mut joined = OsString::from(text);
-    joined.push(path);
-    joined
 }
 
 /// The event to count, by what the machine can.
@@ -122,24 +119,30 @@ fn frequency(wanted: u32, notes: &mut Vec<String>) -> u32 {
 }
 
 /// How to walk stacks, as perf wants to hear it.
-fn call_graph(run: &Run<'_>, path: &Path, kind: &Kind, notes: &mut Vec<String>) -> String {
+pub fn call_graph_of(
+    run: &Run<'_>,
+    usual: u32,
+    notes: &mut Vec<String>,
+    keeps_frame_pointers: impl FnOnce() -> bool,
+) -> String {
     let stack = match run.settings.call_graph {
         CallGraph::FramePointers => return "fp".to_owned(),
         CallGraph::Dwarf { stack } => stack.clamp(8, 65_528) / 8 * 8,
         CallGraph::Auto => {
-            if *kind == Kind::Elf && elf::keeps_frame_pointers(path) {
+            if keeps_frame_pointers() {
                 notes.push(
                     "stacks are walked by frame pointers, which all its code keeps".to_owned(),
                 );
                 return "fp".to_owned();
             }
-            STACK
+            usual
         }
     };
     format!("dwarf,{stack}")
 }
 
-fn compresses(perf: &Path, run: &Run<'_>) -> bool {
+/// True when this perf can pack what it writes.
+pub fn compresses(perf: &Path, run: &Run<'_>) -> bool {
     let key = vec![perf.as_os_str().to_owned(), "version".into()];
     let mut tried = run.settings.tried.0.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some((_, works)) = tried.iter().find(|(known, _)| *known == key) {
@@ -157,7 +160,7 @@ fn compresses(perf: &Path, run: &Run<'_>) -> bool {
 
 /// Tries the options on a program that does nothing, and without the optional ones when perf is too old for them.
 /// Hands back those that work, and the CPU time that takes.
-fn probe(
+pub fn probe(
     perf: &Path,
     run: &Run<'_>,
     options: Vec<OsString>,
@@ -189,7 +192,7 @@ fn probe(
 }
 
 /// What perf's complaint means.
-fn refusal(why: String, paranoid: i32) -> RecordError {
+pub fn refusal(why: String, paranoid: i32) -> RecordError {
     let profiler = Profiler::Perf;
     let refused = ["permission", "Permission", "permitted", "paranoid", "EPERM", "EACCES"];
     if !refused.iter().any(|word| why.contains(word)) {
@@ -227,11 +230,6 @@ fn try_out(
     Ok(Err(lines.take(6).collect::<Vec<_>>().join("\n")))
 }
 
-fn paranoid() -> i32 {
-    let level = fs::read_to_string("/proc/sys/kernel/perf_event_paranoid");
-    level.ok().and_then(|text| text.trim().parse().ok()).unwrap_or(2)
-}
-
 fn kernel_is_hidden() -> bool {
     paranoid() > 1 && !nix::unistd::geteuid().is_root()
 }
@@ -243,18 +241,16 @@ struct Limit {
 }
 
 impl Limit {
-    fn watch(&mut self, file: &Path, control: &Path) {
+    fn watch(&mut self, file: &Path, control: Option<&Control>) {
         if self.met || file.metadata().map_or(0, |data| data.len()) < self.most {
             return;
         }
-        // perf keeps the pipe open for reading; without a reader, opening fails instead of waiting for one.
-        let open = File::options().write(true).custom_flags(nix::libc::O_NONBLOCK).open(control);
-        self.met = open.and_then(|mut pipe| pipe.write_all(b"disable\n")).is_ok();
+        self.met = control.is_some_and(|control| control.say("disable"));
     }
 }
 
 /// True for a file with a header and something behind it; perf fills in the size of the data last.
-fn has_samples(file: &Path) -> bool {
+pub fn has_samples(file: &Path) -> bool {
     const DATA_SIZE: usize = 48;
     let mut header = [0; 104];
     let read = File::open(file).and_then(|mut file| file.read_exact(&mut header));

@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use crate::OsTrace;
+
 /// A profiler that can be driven.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Profiler {
@@ -12,6 +14,8 @@ pub enum Profiler {
     Jfr,
     /// Linux perf: sampled, any program.
     Perf,
+    /// Linux perf as a tracer: stacks where threads wait and what they run, any program.
+    OsTrace,
     /// py-spy: sampled, Python, from outside.
     PySpy,
     /// V8's sampler inside Node: `--cpu-prof`.
@@ -24,14 +28,22 @@ pub enum Profiler {
 
 impl Profiler {
     /// All of them.
-    pub const ALL: [Self; 6] =
-        [Self::Jfr, Self::Perf, Self::PySpy, Self::NodeCpuProf, Self::Uftrace, Self::JavaExact];
+    pub const ALL: [Self; 7] = [
+        Self::Jfr,
+        Self::Perf,
+        Self::OsTrace,
+        Self::PySpy,
+        Self::NodeCpuProf,
+        Self::Uftrace,
+        Self::JavaExact,
+    ];
 
     /// What people call it; also how configuration files name it.
     pub fn name(self) -> &'static str {
         match self {
             Self::Jfr => "jfr",
             Self::Perf => "perf",
+            Self::OsTrace => "os",
             Self::PySpy => "py-spy",
             Self::NodeCpuProf => "node-cpu-prof",
             Self::Uftrace => "uftrace",
@@ -53,7 +65,7 @@ impl Profiler {
     pub fn extension(self) -> &'static str {
         match self {
             Self::Jfr => "jfr",
-            Self::Perf => "perf.data",
+            Self::Perf | Self::OsTrace => "perf.data",
             Self::PySpy => "speedscope.json",
             Self::NodeCpuProf => "cpuprofile",
             Self::Uftrace => "trace.json.gz",
@@ -68,6 +80,8 @@ impl Profiler {
             Self::Jfr => Some(100),
             // Off the round number, so as not to march in step with timers.
             Self::Perf => Some(999),
+            // Stacks of waiting come on top.
+            Self::OsTrace => Some(499),
             // It stops the program for every sample.
             Self::PySpy => Some(200),
             Self::NodeCpuProf => Some(1000),
@@ -87,7 +101,10 @@ pub struct Settings {
     pub event: Event,
     /// For exact Java profiles.
     pub java_exact: JavaExact,
-    /// Native recordings stop growing beyond this many bytes, while the program goes on; 2 GiB unless given.
+    /// For traces of the operating system.
+    pub os: OsTrace,
+    /// Native recordings stop growing beyond this many bytes, while the program goes on; 2 GiB unless given, 512 MiB for
+    /// traces of the operating system.
     pub size_limit: Option<u64>,
     /// Given to the profiler as they are, before the program: options of `perf record`, `py-spy record`, `uftrace
     /// record`, `java` or `node`.

@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
 use crate::child::{self, Ended, Limits};
-use crate::{Profiler, Program, RecordError, Settings};
-use crate::{command, java, node, perf, python, uftrace};
+use crate::{Profiler, Program, RecordError, Running, Settings};
+use crate::{command, java, node, os, perf, python, uftrace};
 
 /// A run and what came of it.
 #[derive(Clone, Debug)]
@@ -31,6 +31,8 @@ pub struct Recorded {
     pub peak_memory: u64,
     /// Samples per second that were asked for; nothing for exact profiles.
     pub frequency: Option<u32>,
+    /// CPU time of the tracer itself, where that is known.
+    pub tracer_cpu: Option<Duration>,
     /// What is worth knowing: a fallback that was taken, a limit that was met.
     pub notes: Vec<String>,
 }
@@ -48,6 +50,8 @@ pub fn frequency_for(profiler: Profiler, cpu: Duration) -> Option<u32> {
         Profiler::PySpy => 1_000,
         // Flight recorders do not keep shorter periods than their usual one.
         Profiler::Jfr | Profiler::Uftrace | Profiler::JavaExact => return None,
+        // Waiting is seen whatever the rate, and the first run is not to be thrown away for a tick more.
+        Profiler::OsTrace => return None,
     };
     let wanted = (ENOUGH_SAMPLES / cpu.as_secs_f64().max(0.001)).ceil() as u32;
     (wanted > usual).then_some(wanted.min(most))
@@ -64,6 +68,41 @@ pub fn record_run(
     folder: &Path,
     name: &str,
     cancel: &AtomicBool,
+) -> Result<Recorded, RecordError> {
+    make(profiler, program, settings, (folder, name), cancel, |run| match profiler {
+        Profiler::Jfr | Profiler::JavaExact => java::record(run),
+        Profiler::Perf => perf::record(run),
+        Profiler::OsTrace => os::record(run),
+        Profiler::PySpy => python::record(run),
+        Profiler::NodeCpuProf => node::record(run),
+        Profiler::Uftrace => uftrace::record(run),
+    })
+}
+
+/// Traces a process or a machine that runs already, as [`Profiler::OsTrace`] does. Ends after the duration that is set,
+/// or when cancelled, and keeps what there is.
+pub fn record_running(
+    running: Running,
+    settings: &Settings,
+    folder: &Path,
+    name: &str,
+    cancel: &AtomicBool,
+) -> Result<Recorded, RecordError> {
+    let nothing = Program::new(std::iter::empty::<std::ffi::OsString>());
+    let place = (folder, name);
+    make(Profiler::OsTrace, &nothing, settings, place, cancel, |run| {
+        os::record_running(run, running)
+    })
+}
+
+/// A folder for what is unfinished, the profiler's part, the final names.
+fn make(
+    profiler: Profiler,
+    program: &Program,
+    settings: &Settings,
+    (folder, name): (&Path, &str),
+    cancel: &AtomicBool,
+    record: impl FnOnce(&Run<'_>) -> Result<Made, RecordError>,
 ) -> Result<Recorded, RecordError> {
     let folder = &std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
     let target = folder.join(format!("{name}.{}", profiler.extension()));
@@ -83,14 +122,9 @@ pub fn record_run(
         frequency: frequency.unwrap_or(1).max(1),
         limits: Limits { timeout: program.timeout, cancel },
     };
-    let made = match profiler {
-        Profiler::Jfr | Profiler::JavaExact => java::record(&run)?,
-        Profiler::Perf => perf::record(&run)?,
-        Profiler::PySpy => python::record(&run)?,
-        Profiler::NodeCpuProf => node::record(&run)?,
-        Profiler::Uftrace => uftrace::record(&run)?,
-    };
+    let made = record(&run)?;
     let mut recorded = Recorded { notes: made.notes, ..Recorded::of(made.ended) };
+    recorded.tracer_cpu = made.tracer_cpu;
     recorded.frequency = frequency.filter(|_| !profiler.is_exact());
     if made.files.is_empty() {
         // A program that failed may have done so before a profiler could see it, and its status says more.
@@ -115,7 +149,7 @@ impl Recorded {
     fn of(ended: Ended) -> Self {
         let Ended { status, wall, cpu, peak_memory, .. } = ended;
         let (profiles, notes) = (Vec::new(), Vec::new());
-        Self { profiles, status, wall, cpu, peak_memory, frequency: None, notes }
+        Self { profiles, status, wall, cpu, peak_memory, frequency: None, tracer_cpu: None, notes }
     }
 }
 
@@ -136,6 +170,8 @@ pub struct Made {
     /// Complete files in the scratch folder.
     pub files: Vec<PathBuf>,
     pub notes: Vec<String>,
+    /// CPU time of the profiler itself, where it could be told apart.
+    pub tracer_cpu: Option<Duration>,
     /// Why there may be no file, in the profiler's words or ours.
     pub complaint: String,
     pub help: Option<String>,
@@ -144,7 +180,14 @@ pub struct Made {
 impl Made {
     /// Of a run that ended.
     pub fn of(ended: Ended, files: Vec<PathBuf>) -> Self {
-        Self { ended, files, notes: Vec::new(), complaint: String::new(), help: None }
+        Self {
+            ended,
+            files,
+            notes: Vec::new(),
+            tracer_cpu: None,
+            complaint: String::new(),
+            help: None,
+        }
     }
 }
 

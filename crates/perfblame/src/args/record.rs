@@ -14,6 +14,8 @@ Examples:
   perfblame record python --frequency 500 -- python3 job.py
   perfblame record native --call-graph dwarf,32768 -- ./parser big.json
   perfblame record native --exact -- ./parser big.json   every call, with uftrace
+  perfblame record os -- ./server --once                 what runs and what waits, of any binary
+  perfblame record os --pid 4711 --duration 30s          of a process that runs already
   perfblame record node --warmup 1 --runs 5 --keep-output -- node build.js
 then
   perfblame diff before after                            what made it slower
@@ -37,7 +39,7 @@ pub struct RecordArgs {
     #[arg(value_enum)]
     pub what: WhatArg,
     /// The program and its arguments, after `--`
-    #[arg(last = true, required = true, value_name = "CMD")]
+    #[arg(last = true, required_unless_present_any = ["pid", "all"], value_name = "CMD")]
     pub command: Vec<OsString>,
 
     /// Record this many runs; comparing wants three or more on each side
@@ -90,6 +92,30 @@ pub struct RecordArgs {
     /// With `--exact`, the jar of the Java agent; the one beside this program unless given
     #[arg(long, value_name = "JAR", value_hint = ValueHint::FilePath, requires = "exact", help_heading = "Profiler")]
     pub agent: Option<PathBuf>,
+    /// With `os`, trace a process that runs already, and what it starts
+    #[arg(long, value_name = "PID", conflicts_with_all = ["command", "all"], help_heading = "Traces of the operating system")]
+    pub pid: Option<u32>,
+    /// With `os`, trace everything on this machine
+    #[arg(long, conflicts_with = "command", help_heading = "Traces of the operating system")]
+    pub all: bool,
+    /// With `os`, record for this long; 10 s of what runs already, unless given
+    #[arg(long, value_name = "TIME", value_parser = duration, help_heading = "Traces of the operating system")]
+    pub duration: Option<Duration>,
+    /// With `os`, where stacks are taken: context switches (sched) and ticks of CPU time (cpu) unless given
+    #[arg(
+        long,
+        value_enum,
+        value_delimiter = ',',
+        value_name = "KINDS",
+        help_heading = "Traces of the operating system"
+    )]
+    pub events: Vec<OsEventArg>,
+    /// With `os`, record every system call and every switch; servers can become three times slower
+    #[arg(long, help_heading = "Traces of the operating system")]
+    pub full: bool,
+    /// Stop recording when the file has this size, while the program goes on: `200M`, `2G`
+    #[arg(long, value_name = "SIZE", value_parser = bytes, help_heading = "Traces of the operating system")]
+    pub max_size: Option<u64>,
     /// Give the profiler one more argument; can be repeated
     #[arg(
         long = "profiler-arg",
@@ -100,7 +126,7 @@ pub struct RecordArgs {
     pub profiler_args: Vec<OsString>,
 }
 
-/// What the program is. Traces of whole systems and of browsers will be further values.
+/// What the program is.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum WhatArg {
     /// Look at the command
@@ -113,6 +139,16 @@ pub enum WhatArg {
     Python,
     /// Node: V8's sampler, workers and subprocesses included
     Node,
+    /// Any binary, as the operating system sees it: what runs and what waits, without agents and without symbols
+    Os,
+}
+
+/// Where stacks are taken.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum OsEventArg {
+    Syscalls,
+    Sched,
+    Cpu,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -145,6 +181,24 @@ fn call_graph(text: &str) -> Result<CallGraphArg, String> {
     }
 }
 
+/// Bytes unless a unit says otherwise.
+fn bytes(text: &str) -> Result<u64, String> {
+    let text = text.trim().trim_end_matches(['b', 'B']).trim_end_matches('i');
+    let split = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());
+    let (number, unit) = text.split_at(split);
+    let shift = match unit {
+        "" => 0,
+        "k" | "K" => 10,
+        "m" | "M" => 20,
+        "g" | "G" => 30,
+        _ => return Err("units are K, M and G".to_owned()),
+    };
+    let bytes = number.trim().parse::<u64>().ok().and_then(|number| number.checked_mul(1 << shift));
+    bytes
+        .filter(|bytes| *bytes > 0)
+        .ok_or_else(|| "a size is a number and a unit, such as 200M".to_owned())
+}
+
 /// Seconds unless a unit says otherwise.
 fn duration(text: &str) -> Result<Duration, String> {
     let text = text.trim();
@@ -166,6 +220,16 @@ fn duration(text: &str) -> Result<Duration, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn sizes_have_units() {
+        assert_eq!(bytes("200M"), Ok(200 << 20));
+        assert_eq!(bytes("2GiB"), Ok(2 << 30));
+        assert_eq!(bytes("77"), Ok(77));
+        for wrong in ["", "0", "-1", "5 hectares", "99999999999G"] {
+            assert!(bytes(wrong).is_err(), "{wrong}");
+        }
+    }
 
     #[test]
     fn times_have_units() {

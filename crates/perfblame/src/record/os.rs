@@ -1,0 +1,114 @@
+//! What is special about traces of the operating system: what runs already can be traced, and what tracing cost is
+//! said.
+
+use std::path::Path;
+use std::time::Duration;
+
+use perfblame_readers::Input;
+use perfblame_readers::perf_data::{Contents, contents};
+use perfblame_record::{OsEvents, OsTrace, Recorded, Running};
+
+use crate::args::{OsEventArg, RecordArgs, WhatArg};
+use crate::failure::Failure;
+
+/// Taking a stack costs the thread this much, and as much again for each KiB that is copied: measured in
+/// `docs/record-os.md`.
+const NANOS_PER_STACK: u64 = 2_000;
+const NANOS_PER_KIB: u64 = 500;
+
+impl RecordArgs {
+    /// What to trace.
+    pub fn os(&self) -> OsTrace {
+        let has = |kind| self.events.contains(&kind);
+        let events = if self.events.is_empty() {
+            OsEvents { syscalls: self.full, ..OsEvents::default() }
+        } else {
+            OsEvents {
+                syscalls: has(OsEventArg::Syscalls),
+                sched: has(OsEventArg::Sched),
+                cpu: has(OsEventArg::Cpu),
+            }
+        };
+        OsTrace { events, full: self.full, duration: self.duration }
+    }
+
+    /// What runs already and is to be traced.
+    pub fn running(&self) -> Option<Running> {
+        self.pid.map(Running::Process).or(self.all.then_some(Running::All))
+    }
+
+    /// Options that say something of traces only.
+    pub fn check_os(&self) -> Result<(), Failure> {
+        let of_traces = self.pid.is_some()
+            || self.all
+            || self.duration.is_some()
+            || !self.events.is_empty()
+            || self.full;
+        if self.what == WhatArg::Os || !of_traces {
+            return Ok(());
+        }
+        Err(Failure {
+            what: "`--pid`, `--all`, `--duration`, `--events` and `--full` are about traces of the operating system"
+                .to_owned(),
+            why: String::new(),
+            help: Some("say `perfblame record os …`".to_owned()),
+        })
+    }
+}
+
+/// What tracing a run cost and lost, in a sentence each.
+pub fn said_of(run: &Recorded) -> Vec<String> {
+    let Some(path) = run.profiles.first() else { return Vec::new() };
+    let Some(contents) = contents_of(path) else { return Vec::new() };
+    let mut said = vec![cost(&contents, run.wall, run.tracer_cpu)];
+    if contents.lost > 0 {
+        let all = contents.samples.saturating_add(contents.switches).saturating_add(contents.lost);
+        said.push(format!(
+            "{} events were lost, {:.1} % of all, as perf could not keep up; fewer come with a lower \
+             `--frequency` or without `--full`",
+            contents.lost,
+            100.0 * contents.lost as f64 / all as f64
+        ));
+    }
+    said
+}
+
+fn contents_of(path: &Path) -> Option<Contents> {
+    contents(Input::open(path).ok()?).ok()
+}
+
+fn cost(contents: &Contents, wall: Duration, tracer: Option<Duration>) -> String {
+    let stacks = contents.samples.saturating_mul(NANOS_PER_STACK);
+    let copied = (contents.copied >> 10).saturating_mul(NANOS_PER_KIB);
+    let taken = Duration::from_nanos(stacks.saturating_add(copied));
+    let span = contents.span.map_or(wall, |(first, last)| Duration::from_nanos(last - first));
+    let share = 100.0 * taken.as_secs_f64() / span.as_secs_f64().max(1e-3);
+    let own = tracer.map_or_else(String::new, |own| {
+        format!("; perf itself took {} of processor time", super::time(own))
+    });
+    format!(
+        "{} stacks were taken, which cost the traced threads about {}, {share:.1} % of the time recorded{own}",
+        contents.samples,
+        super::time(taken)
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn costs_are_estimated_from_what_was_recorded() {
+        let contents = Contents {
+            samples: 1000,
+            copied: 8 << 20,
+            span: Some((5, 1_000_000_005)),
+            ..Contents::default()
+        };
+        assert_eq!(
+            cost(&contents, Duration::ZERO, Some(Duration::from_millis(150))),
+            "1000 stacks were taken, which cost the traced threads about 6 ms, 0.6 % of the time recorded; \
+             perf itself took 150 ms of processor time"
+        );
+    }
+}
