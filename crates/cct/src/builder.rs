@@ -10,8 +10,8 @@ use crate::labels::Labels;
 use crate::stack_memo::{LastStack, StackMemo, WALK};
 use crate::{
     Cells, Frame, FrameId, Function, FunctionId, Grain, Info, Layer, Metric, MetricId, NameKinds,
-    OpenNode, OpenTree, Profile, StringId, Symbols, TRUNCATED, Thread, ThreadId, TimedCall,
-    TimedSample, Timeline, Warning,
+    OpenNode, OpenTree, Placement, Profile, StringId, Symbols, TRUNCATED, Thread, ThreadId,
+    TimedCall, TimedSample, Timeline, Warning,
 };
 
 /// Whether a profile keeps its samples and calls by time.
@@ -30,6 +30,13 @@ pub enum Times {
 pub struct Cursor {
     node: OpenNode,
     frame: FrameId,
+}
+
+impl Cursor {
+    /// The context.
+    pub fn node(self) -> OpenNode {
+        self.node
+    }
 }
 
 /// Grows a profile.
@@ -215,6 +222,32 @@ impl ProfileBuilder {
     pub fn root(&mut self, frame: FrameId) -> Cursor {
         let label = self.labels.label(&mut self.symbols, None, frame);
         Cursor { node: self.tree.child(None, label), frame }
+    }
+
+    /// The caller of a context; none for outermost ones.
+    pub fn parent(&self, node: OpenNode) -> Option<OpenNode> {
+        self.tree.parent(node)
+    }
+
+    /// A context of which only the row was kept; its label is the call site of whatever comes below.
+    pub fn cursor(&self, node: OpenNode) -> Cursor {
+        Cursor { node, frame: self.tree.label(node) }
+    }
+
+    /// The function of a context.
+    pub fn function_of(&self, node: OpenNode) -> FunctionId {
+        self.symbols.frame(self.tree.label(node)).function
+    }
+
+    /// The self value of a context on a thread so far.
+    pub fn value(&self, node: OpenNode, thread: Option<ThreadId>, metric: MetricId) -> i64 {
+        let cell = match self.first_cell.get(node.index()) {
+            None | Some((_, u32::MAX)) => return 0,
+            Some((on, cell)) if *on == thread => Some(*cell),
+            Some(_) => self.more_cells.get(&(node, thread)).copied(),
+        };
+        let column = self.columns.get(metric.index());
+        cell.and_then(|cell| column?.get(cell as usize).copied()).unwrap_or(0)
     }
 
     /// The context of `frame` called from `parent`.
@@ -405,7 +438,12 @@ impl ProfileBuilder {
 
     /// Sorts into pre-order and freezes. Calls still open lose nothing but their own unfinished time; readers close
     /// them first when the format says at what time.
-    pub fn finish(mut self) -> Profile {
+    pub fn finish(self) -> Profile {
+        self.finish_placed().0
+    }
+
+    /// Like [`ProfileBuilder::finish`], and where each context went.
+    pub fn finish_placed(mut self) -> (Profile, Placement) {
         if !self.labels.are_exact() {
             // Exact frames did their part when they became call sites or functions, or got other names.
             let used = self.tree.number_labels();
@@ -439,7 +477,7 @@ impl ProfileBuilder {
             timeline.sort();
             timeline
         });
-        Profile {
+        let profile = Profile {
             tree,
             cells: Cells::from_columns(&keys, &self.columns),
             symbols: self.symbols,
@@ -449,6 +487,7 @@ impl ProfileBuilder {
             timeline: timeline.filter(|timeline| !timeline.is_empty()),
             info: self.info,
             warnings: self.warnings,
-        }
+        };
+        (profile, placement)
     }
 }

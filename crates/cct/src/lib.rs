@@ -8,6 +8,7 @@
 mod builder;
 mod content_id;
 mod dump;
+mod events;
 mod ids;
 mod import;
 mod labels;
@@ -39,6 +40,7 @@ mod view;
 pub use builder::{Cursor, ProfileBuilder, Times};
 pub use content_id::{ContentId, content_ids, function_id};
 pub use dump::dump;
+pub use events::{EventKind, EventSink, Leaving, StackEvent};
 pub use ids::{FrameId, FunctionId, MetricId, NodeId, OpenNode, StringId, ThreadId};
 pub use import::Import;
 pub use layer::Layer;

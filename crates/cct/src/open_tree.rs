@@ -151,6 +151,16 @@ impl Placement {
     pub fn of(&self, node: OpenNode) -> NodeId {
         NodeId::new(self.row_of[node.index()] as usize)
     }
+
+    /// How many nodes there are.
+    pub fn len(&self) -> usize {
+        self.row_of.len()
+    }
+
+    /// True when there is no node.
+    pub fn is_empty(&self) -> bool {
+        self.row_of.is_empty()
+    }
 }
 
 struct Preorder {

@@ -1,0 +1,61 @@
+//! Events of the operating system, each with the stack of the thread it happened in: what a kernel tracer sees of a
+//! program. Readers hand them out one by one, in the order of time, as a trace is larger than memory; whoever infers
+//! something from them is an [`EventSink`].
+
+use crate::{FrameId, ProfileBuilder, StringId, ThreadId};
+
+/// One event of one thread.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct StackEvent {
+    /// Nanoseconds on the trace's clock.
+    pub time: i64,
+    /// The thread that it is about.
+    pub thread: ThreadId,
+    /// What happened.
+    pub kind: EventKind,
+}
+
+/// What happened.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum EventKind {
+    /// A system call of this name begins.
+    Enter(StringId),
+    /// A system call ends; its name where the trace says so.
+    Exit(Option<StringId>),
+    /// The thread leaves its processor.
+    SwitchOut(Leaving),
+    /// The thread is on a processor again.
+    SwitchIn,
+    /// The thread may run again; by which thread, where that is known.
+    Wakeup(Option<ThreadId>),
+    /// The thread touched memory that is not there.
+    PageFault,
+    /// A clock looked where the thread is.
+    Tick,
+    /// Something else that says where the thread is.
+    Other,
+}
+
+/// Why a thread leaves its processor.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Leaving {
+    /// It could go on; somebody else's turn.
+    Preempted,
+    /// It waits for something.
+    Blocked,
+    /// It is at its end.
+    Exited,
+}
+
+/// Takes the events of a trace.
+pub trait EventSink {
+    /// The next event and the stack at it, outermost frame first with the exact addresses where they are known; empty
+    /// where the event has none. Frames are those of `builder`, whose tree is the sink's to fill.
+    fn event(&mut self, builder: &mut ProfileBuilder, event: StackEvent, stack: &[FrameId]);
+
+    /// Events are missing here.
+    fn lost(&mut self, builder: &mut ProfileBuilder, events: u64);
+
+    /// That was all.
+    fn finish(&mut self, builder: &mut ProfileBuilder);
+}

@@ -1,0 +1,349 @@
+//! From a stack as it was taken to the calls that a program is in: how the kernel is entered, left and interrupted is
+//! taken out, a system call has one frame whenever it is seen, and names are without what compilers append.
+//!
+//! The function of the C library that makes a system call goes too: it does nothing else, and who it was called by is
+//! whom users look for.
+
+use hashbrown::HashMap;
+use perfblame_cct::{
+    Frame, FrameId, Function, FunctionId, Layer, NameKinds, ProfileBuilder, StringId, TRUNCATED,
+    normalise_name,
+};
+
+use crate::SYSCALL;
+use crate::linux::{self, KernelRole};
+
+/// Where a thread is with respect to system calls at an event.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Within {
+    /// A system call begins or ends; none where one ends whose begin was not seen.
+    Edge(Option<StringId>),
+    /// Anywhere; in this system call, if it is in the kernel and nothing better is known.
+    Anywhere(Option<StringId>),
+}
+
+/// Whose code a frame is, as far as waiting goes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Place {
+    /// The program, its libraries and plug-ins.
+    User,
+    /// The C library and what comes with it.
+    CRuntime,
+    /// A system call.
+    Call,
+    /// Work of the kernel.
+    Kernel,
+}
+
+/// What is known of a frame.
+#[derive(Clone, Copy, Debug)]
+struct Known {
+    kind: KnownKind,
+    /// The frame to take instead.
+    clean: FrameId,
+    /// Of the frame to take.
+    function: FunctionId,
+    /// A lock is taken here: whoever waits in it is hindered.
+    lock: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum KnownKind {
+    /// The outermost frames are missing here.
+    Truncated,
+    /// No name and no object: where a walk ended.
+    Nowhere,
+    User,
+    CRuntime,
+    Kernel(KernelRole),
+    /// The frame of a system call, made here.
+    Call,
+}
+
+/// What became of a stack.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Cleaned {
+    /// Where the frame of the system call is.
+    pub(crate) call: Option<usize>,
+    /// The system call, by name.
+    pub(crate) call_name: Option<StringId>,
+    /// The outermost frames are missing.
+    pub(crate) cut: bool,
+    /// There is a frame that is no kernel's.
+    pub(crate) user: bool,
+    /// There was a page fault on the way.
+    pub(crate) fault: bool,
+}
+
+/// Cleans stacks, and remembers what frames are.
+#[derive(Debug, Default)]
+pub(crate) struct Cleaner {
+    known: Vec<Option<Known>>,
+    calls: HashMap<StringId, FrameId>,
+    truncated: Option<FrameId>,
+}
+
+impl Cleaner {
+    /// Puts the calls of `stack`, outermost first, into `out`.
+    pub(crate) fn clean(
+        &mut self,
+        builder: &mut ProfileBuilder,
+        stack: &[FrameId],
+        within: Within,
+        out: &mut Vec<FrameId>,
+    ) -> Cleaned {
+        out.clear();
+        let mut cleaned = Cleaned::default();
+        let (mut entered, mut kernel) = (false, false);
+        let mut body = None;
+        let mut kernel_at = 0;
+        for frame in stack {
+            let known = self.known(builder, *frame);
+            match known.kind {
+                KnownKind::Truncated => cleaned.cut = true,
+                KnownKind::Nowhere => {
+                    // At the outer end it is where the walk ended; further in, a function like any other.
+                    if !out.is_empty() {
+                        out.push(known.clean);
+                    }
+                }
+                KnownKind::User | KnownKind::CRuntime => {
+                    cleaned.user = true;
+                    out.push(known.clean);
+                }
+                KnownKind::Call => {}
+                KnownKind::Kernel(role) => {
+                    if !kernel {
+                        kernel = true;
+                        kernel_at = out.len();
+                    }
+                    match role {
+                        KernelRole::Entry => entered = true,
+                        KernelRole::Call => {
+                            if body.is_none() {
+                                entered = true;
+                                body = self.call_of(builder, known.function);
+                            }
+                        }
+                        KernelRole::Fault => cleaned.fault = true,
+                        KernelRole::Return => {
+                            out.truncate(kernel_at);
+                            (entered, cleaned.fault, body) = (false, false, None);
+                            break;
+                        }
+                        KernelRole::Interrupt | KernelRole::Scheduler => break,
+                        KernelRole::Work => out.push(known.clean),
+                    }
+                }
+            }
+        }
+        if !kernel {
+            kernel_at = out.len();
+        }
+        let call = match within {
+            Within::Edge(call) => {
+                out.truncate(kernel_at);
+                call
+            }
+            Within::Anywhere(current) => match body {
+                Some(call) => Some(call),
+                None if entered => current,
+                None => None,
+            },
+        };
+        let edge = matches!(within, Within::Edge(_));
+        if call.is_some() || edge {
+            let innermost = kernel_at.checked_sub(1).and_then(|at| out.get(at)).copied();
+            let wraps = innermost.is_some_and(|frame| self.place(frame) == Place::CRuntime);
+            if wraps && kernel_at > 1 {
+                kernel_at -= 1;
+                out.remove(kernel_at);
+            }
+        }
+        if let Some(call) = call {
+            out.insert(kernel_at, self.call_frame(builder, call));
+            (cleaned.call, cleaned.call_name) = (Some(kernel_at), Some(call));
+        }
+        cleaned
+    }
+
+    /// The frame that stands for outermost frames that are missing.
+    pub(crate) fn truncated(&mut self, builder: &mut ProfileBuilder) -> FrameId {
+        *self.truncated.get_or_insert_with(|| builder.named_frame(TRUNCATED, Layer::Runtime))
+    }
+
+    /// Whose code a cleaned frame is.
+    pub(crate) fn place(&self, frame: FrameId) -> Place {
+        match self.known.get(frame.index()).copied().flatten().map(|known| known.kind) {
+            Some(KnownKind::CRuntime) => Place::CRuntime,
+            Some(KnownKind::Call) => Place::Call,
+            Some(KnownKind::Kernel(_)) => Place::Kernel,
+            _ => Place::User,
+        }
+    }
+
+    /// True when a stack as it was taken is in the code of a lock.
+    pub(crate) fn takes_lock(&self, stack: &[FrameId]) -> bool {
+        let known = |frame: &FrameId| self.known.get(frame.index()).copied().flatten();
+        stack.iter().filter_map(known).any(|known| known.lock && known.kind == KnownKind::CRuntime)
+    }
+
+    /// The function of a cleaned frame.
+    pub(crate) fn function(&self, frame: FrameId) -> Option<FunctionId> {
+        self.known.get(frame.index()).copied().flatten().map(|known| known.function)
+    }
+
+    fn known(&mut self, builder: &mut ProfileBuilder, frame: FrameId) -> Known {
+        if let Some(Some(known)) = self.known.get(frame.index()) {
+            return *known;
+        }
+        let known = look_at(builder, frame);
+        self.remember(frame, known);
+        if known.clean != frame {
+            self.remember(known.clean, known);
+        }
+        known
+    }
+
+    fn remember(&mut self, frame: FrameId, known: Known) {
+        if self.known.len() <= frame.index() {
+            self.known.resize(frame.index() + 1, None);
+        }
+        if let Some(row) = self.known.get_mut(frame.index()) {
+            *row = Some(known);
+        }
+    }
+
+    /// The system call whose body this function is.
+    fn call_of(&self, builder: &mut ProfileBuilder, function: FunctionId) -> Option<StringId> {
+        let name = linux::call_name(builder.symbols.name(function))?.to_owned();
+        Some(builder.string(&name))
+    }
+
+    fn call_frame(&mut self, builder: &mut ProfileBuilder, call: StringId) -> FrameId {
+        if let Some(frame) = self.calls.get(&call) {
+            return *frame;
+        }
+        let component = builder.string(SYSCALL);
+        let function = Function::named(call).in_component(component).in_layer(Layer::Kernel);
+        let function = builder.function(function);
+        let frame = builder.frame(Frame::of(function));
+        self.calls.insert(call, frame);
+        self.remember(frame, Known { kind: KnownKind::Call, clean: frame, function, lock: false });
+        frame
+    }
+}
+
+/// Looks at a frame for the first time.
+fn look_at(builder: &mut ProfileBuilder, frame: FrameId) -> Known {
+    let exact = *builder.symbols.frame(frame);
+    let function = *builder.symbols.function(exact.function);
+    let name = builder.symbols.text(function.name);
+    let component = function.component.map(|id| builder.symbols.text(id));
+    let kind = if name == TRUNCATED {
+        KnownKind::Truncated
+    } else if function.layer == Layer::Kernel {
+        KnownKind::Kernel(linux::role(name))
+    } else if component.is_none() && (name.is_empty() || name == "[unknown]") {
+        KnownKind::Nowhere
+    } else if component.is_some_and(linux::is_c_runtime) {
+        KnownKind::CRuntime
+    } else {
+        KnownKind::User
+    };
+    let lock = ["mutex", "lll_lock", "rwlock", "spinlock"].iter().any(|part| name.contains(part));
+    let plain = normalise_name(name, NameKinds::default());
+    let plain = (plain != name).then(|| plain.into_owned());
+    let Some(plain) = plain else {
+        return Known { kind, clean: frame, function: exact.function, lock };
+    };
+    let name = builder.string(&plain);
+    let function = builder.function(Function { name, ..function });
+    let clean = builder.frame(Frame { function, ..exact });
+    Known { kind, clean, function, lock }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use expect_test::{Expect, expect};
+    use perfblame_cct::{Grain, Times};
+
+    /// Cleans a stack of `name` (application), `name@libc` and `name@k` (kernel) frames, outermost first.
+    #[track_caller]
+    fn check(stack: &str, within: &str, expected: &Expect) {
+        let mut builder = ProfileBuilder::new(Grain::Functions, Times::Drop);
+        let frames: Vec<FrameId> = stack
+            .split_whitespace()
+            .map(|word| {
+                let (name, component) = word.split_once('@').unwrap_or((word, "/bin/app"));
+                let (component, layer) = match component {
+                    "k" => ("[kernel.kallsyms]", Layer::Kernel),
+                    "libc" => ("/lib/libc.so.6", Layer::Library),
+                    other => (other, Layer::Application),
+                };
+                let name = builder.string(name);
+                let component = builder.string(component);
+                let function = Function::named(name).in_component(component).in_layer(layer);
+                let function = builder.function(function);
+                builder.frame(Frame::of(function))
+            })
+            .collect();
+        let call = |builder: &mut ProfileBuilder, name: &str| Some(builder.string(name));
+        let within = match within.split_once(' ') {
+            Some(("edge", name)) => Within::Edge(call(&mut builder, name)),
+            Some((_, name)) => Within::Anywhere(call(&mut builder, name)),
+            None if within == "edge" => Within::Edge(None),
+            None => Within::Anywhere(None),
+        };
+        let mut out = Vec::new();
+        let mut cleaner = Cleaner::default();
+        cleaner.clean(&mut builder, &frames, within, &mut out);
+        let names: Vec<_> = out
+            .iter()
+            .map(|frame| builder.symbols.name(builder.symbols.frame(*frame).function))
+            .collect();
+        expected.assert_eq(&names.join(" "));
+    }
+
+    #[test]
+    fn a_system_call_has_one_frame_whenever_it_is_seen() {
+        let entry = "main work read@libc entry_SYSCALL_64_after_hwframe@k do_syscall_64@k";
+        let expected = expect!["main work read"];
+        check(&format!("{entry} syscall_trace_enter@k"), "edge read", &expected);
+        check(&format!("{entry} syscall_exit_work@k"), "edge read", &expected);
+        check(&format!("{entry} syscall_exit_work@k"), "edge", &expect!["main work"]);
+        check(
+            &format!("{entry} __x64_sys_read@k ksys_read@k pipe_read@k schedule@k __schedule@k"),
+            "anywhere",
+            &expect!["main work read ksys_read pipe_read"],
+        );
+        check(&format!("{entry} schedule@k"), "anywhere read", &expected);
+    }
+
+    #[test]
+    fn interrupts_are_nobodys_doing() {
+        for interrupted in [
+            "asm_sysvec_apic_timer_interrupt@k irqentry_exit_to_user_mode@k schedule@k",
+            "asm_exc_page_fault@k irqentry_exit_to_user_mode@k schedule@k __schedule@k",
+            "entry_SYSCALL_64_after_hwframe@k do_syscall_64@k syscall_exit_to_user_mode@k schedule@k",
+        ] {
+            check(&format!("main work {interrupted}"), "anywhere", &expect!["main work"]);
+        }
+        check(
+            "main write@libc do_syscall_64@k __x64_sys_write@k ext4_write@k asm_sysvec_apic_timer_interrupt@k \
+             preempt_schedule_irq@k __schedule@k",
+            "anywhere",
+            &expect!["main write ext4_write"],
+        );
+    }
+
+    #[test]
+    fn what_compilers_append_is_no_part_of_a_name() {
+        check(
+            "main parse.part.0 sort.isra.0 qsort@@GLIBC_2.2.5",
+            "anywhere",
+            &expect!["main parse sort qsort"],
+        );
+    }
+}

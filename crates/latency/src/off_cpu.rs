@@ -1,0 +1,41 @@
+//! Waits: which function, of which thread, on what, how long, and who ended it.
+
+use perfblame_cct::{OpenNode, ThreadId};
+
+use crate::wait::WaitOn;
+
+/// All waits of one function in one context on one thread for one kind of thing, ended by one thread.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Wait {
+    /// The context of the function that waits: the innermost outside of the C library.
+    pub node: OpenNode,
+    /// The thread that waits.
+    pub thread: ThreadId,
+    /// What for.
+    pub on: WaitOn,
+    /// The thread that ended the wait, where it is known.
+    pub waker: Option<ThreadId>,
+    /// Nanoseconds.
+    pub total: i64,
+    /// How often.
+    pub count: u64,
+    /// It waits for something to do, and hinders nobody.
+    pub idle: bool,
+}
+
+/// What tells waits apart while they are counted.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub(crate) struct WaitKey {
+    pub(crate) node: OpenNode,
+    pub(crate) thread: ThreadId,
+    pub(crate) on: WaitOn,
+    pub(crate) may_idle: bool,
+    pub(crate) waker: Option<ThreadId>,
+}
+
+/// What they add up to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct WaitSum {
+    pub(crate) total: i64,
+    pub(crate) count: u64,
+}
