@@ -1,0 +1,52 @@
+//! The cases, as table 2 of the paper has them: causes within programs, and delays in what they load.
+
+mod injected;
+mod internal;
+
+pub(crate) use injected::HEADER;
+
+use crate::case::Case;
+
+/// All cases in the order of the table.
+pub fn cases() -> Vec<&'static Case> {
+    internal::CASES.iter().chain(injected::CASES).collect()
+}
+
+/// Nothing out of the ordinary; cases say what is.
+const PLAIN: Case = Case {
+    name: "",
+    program: "",
+    what: "",
+    packages: &[],
+    cause: crate::case::Cause::Internal,
+    truth: crate::case::Truth { object: "", functions: &[], why: "" },
+    plugin: None,
+    prepare: "",
+    base: &[],
+    buggy: &[],
+    environment: &[],
+    client: None,
+};
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::case::{Cause, Side};
+
+    #[test]
+    fn every_case_is_whole_and_has_its_own_name() {
+        let mut names: Vec<_> = cases().iter().map(|case| case.name).collect();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), cases().len());
+        for case in cases() {
+            assert!(!case.truth.functions.is_empty() && !case.truth.why.is_empty(), "{}", case.name);
+            assert!(!case.packages.is_empty() && !case.what.is_empty(), "{}", case.name);
+            assert_eq!(case.plugin.is_some(), case.cause != Cause::Internal, "{}", case.name);
+            let program = case.command(Side::Base, Path::new("/case"))[0].clone();
+            assert_eq!(program, case.command(Side::Buggy, Path::new("/case"))[0], "{}", case.name);
+        }
+    }
+}

@@ -1,0 +1,11 @@
+//! The experiments of `[introperf]`, section 5, rerun on Linux with programs of Debian.
+//!
+//! Every step leaves its result in a work folder under a name made from what went into it: a start that was interrupted
+//! goes on where it stopped. [`mod@cases`] says what is run, [`mod@recording`] how it is traced, [`mod@rank`] how well
+//! the cause is found.
+
+pub mod case;
+pub mod cases;
+pub mod machine;
+pub mod recording;
+pub mod work;
