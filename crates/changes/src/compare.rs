@@ -11,7 +11,7 @@ pub use file_kind::file_kind;
 
 use crate::lines::{self, first_new, first_old};
 use crate::parallel::map_in_order;
-use crate::source::{FunctionKind, SourceFile, SourceFunction, source_file};
+use crate::source::{FunctionKind, SourceFile, SourceFunction, changed_parts, source_file};
 use crate::{
     Addition, ChangeKind, ChangeSet, Definition, FileChange, FileKind, FunctionChange, Hunk,
     Language,
@@ -55,7 +55,7 @@ struct Compared<'a> {
 }
 
 impl Compared<'_> {
-    fn of(file: &ChangedFile) -> Compared<'_> {
+    fn of(file: &ChangedFile, parsing: Parsing) -> Compared<'_> {
         let binary = [&file.before, &file.after].into_iter().flatten().any(is_binary);
         let parse = |version: &Option<FileVersion>| {
             let version = version.as_ref().filter(|_| !binary)?;
@@ -65,6 +65,15 @@ impl Compared<'_> {
             (Some(before), Some(after)) if !binary => lines::hunks(&before.text, &after.text),
             _ => Vec::new(),
         };
+        if parsing == Parsing::Changes
+            && let (Some(before), Some(after)) = (&file.before, &file.after)
+            && before.path == after.path
+            && !binary
+            && let Some((one, other)) =
+                changed_parts(&before.path, &before.text, &after.text, &hunks)
+        {
+            return Compared { file, before: Some(one), after: Some(other), hunks };
+        }
         Compared { file, before: parse(&file.before), after: parse(&file.after), hunks }
     }
 
@@ -92,6 +101,16 @@ impl Compared<'_> {
     }
 }
 
+/// How much of a file is parsed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Parsing {
+    /// Only what can matter to the comparison, where that can be told.
+    Changes,
+    /// All of it: the plain way, which tests hold the other one against.
+    #[cfg(test)]
+    Whole,
+}
+
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Side {
     Before,
@@ -99,8 +118,14 @@ enum Side {
 }
 
 /// Compares files that differ; files that are the same on both sides may be left out.
+///
+/// A syntax error in the body of a function that did not change is not warned about: nothing near it can be missing.
 pub fn compare_sources(files: &[ChangedFile]) -> SourceComparison {
-    let files = map_in_order(files, Compared::of);
+    compare_parsed(files, Parsing::Changes)
+}
+
+fn compare_parsed(files: &[ChangedFile], parsing: Parsing) -> SourceComparison {
+    let files = map_in_order(files, |file| Compared::of(file, parsing));
     let pairing = Pairing::of(&files);
     let mut found = SourceComparison::default();
     let mut placed: Vec<(Place, bool, FunctionChange)> = Vec::new();
@@ -425,5 +450,7 @@ fn warnings(file: &Compared) -> Vec<String> {
     found
 }
 
+#[cfg(test)]
+mod parts_against_whole;
 #[cfg(test)]
 mod tests;

@@ -186,13 +186,32 @@ impl Repository {
 
     /// What changed between two revisions, refactorings included.
     pub fn compare(&self, base: &Revision, head: &Revision) -> Result<SourceComparison, GitError> {
+        let (files, stepped) = self.files_between(base, head)?;
+        let mut found = compare_sources(&files);
+        stepped.add_to(&mut found.changes);
+        Ok(found)
+    }
+
+    /// The files that differ between two revisions.
+    #[cfg(test)]
+    pub(crate) fn changed_sources(
+        &self,
+        base: &Revision,
+        head: &Revision,
+    ) -> Result<Vec<ChangedFile>, GitError> {
+        Ok(self.files_between(base, head)?.0)
+    }
+
+    fn files_between(
+        &self,
+        base: &Revision,
+        head: &Revision,
+    ) -> Result<(Vec<ChangedFile>, Stepped), GitError> {
         let raw = self.raw_changes(base, head)?;
         let mut stepped = Stepped::default();
         let raw: Vec<RawChange> = raw.into_iter().filter_map(|it| stepped.sort_out(it)).collect();
         let files = self.changed_files(&raw, &mut stepped)?;
-        let mut found = compare_sources(&files);
-        stepped.add_to(&mut found.changes);
-        Ok(found)
+        Ok((files, stepped))
     }
 
     /// Where the lines of a file in one revision are in another, and under which path. None when it is gone.

@@ -9,6 +9,7 @@ mod costs;
 mod grammar;
 mod language;
 mod naming;
+mod unchanged;
 mod walk;
 
 pub use body::BodyHash;
@@ -16,7 +17,7 @@ pub(crate) use body::{hash_text, mix};
 pub(crate) use costs::last_part;
 pub(crate) use naming::without_generics;
 
-use crate::{Addition, Definition, Language};
+use crate::{Addition, Definition, Hunk, Language};
 
 /// Files above this size are machine-made; what is in them has no history that would help.
 pub const MAX_FILE_BYTES: usize = 16 << 20;
@@ -111,12 +112,65 @@ pub fn functions_in(language: Language, text: &[u8]) -> SourceFile {
 /// The functions in a file, or nothing when its name says no known language.
 pub fn source_file(path: &str, text: &[u8]) -> Option<SourceFile> {
     let language = Language::of_file(path, text)?;
+    let (grammar, module) = grammar_and_module(path, language);
+    Some(walk::parse(grammar, &module, text))
+}
+
+fn grammar_and_module(path: &str, language: Language) -> (&'static grammar::Grammar, String) {
     let markup = path.to_ascii_lowercase().ends_with(".tsx");
     let module = match language {
         Language::Rust => language::rust_module(path),
         _ => String::new(),
     };
-    Some(walk::parse(grammar::grammar(language, markup), &module, text))
+    (grammar::grammar(language, markup), module)
+}
+
+/// Both sides of a file that differs in these hunks, of which functions that did not change are known by their first
+/// lines only: good for a comparison of the two and for nothing else. None when the files must be parsed whole.
+pub(crate) fn changed_parts(
+    path: &str,
+    before: &[u8],
+    after: &[u8],
+    hunks: &[Hunk],
+) -> Option<(SourceFile, SourceFile)> {
+    let language = Language::of_file(path, before)?;
+    if Language::of_file(path, after) != Some(language)
+        || before.len().max(after.len()) > MAX_FILE_BYTES
+    {
+        return None;
+    }
+    let (grammar, module) = grammar_and_module(path, language);
+    let mut bodies = unchanged::same_bodies(language, before, after, hunks);
+    // What was taken for a function and is none is put back once.
+    for _ in 0..2 {
+        if bodies.is_empty() {
+            return None;
+        }
+        let inside: [Vec<_>; 2] = [
+            bodies.iter().map(|it| it.before.clone()).collect(),
+            bodies.iter().map(|it| it.after.clone()).collect(),
+        ];
+        let old = walk::parse_without(grammar, &module, before, &inside[0]);
+        if old.errors || old.file.incomplete.is_some() {
+            return None;
+        }
+        let new = walk::parse_without(grammar, &module, after, &inside[1]);
+        if new.errors || new.file.incomplete.is_some() {
+            return None;
+        }
+        let good = unchanged::sure(&old, &new);
+        if good.iter().all(|good| *good) {
+            let left_out = inside[0]
+                .iter()
+                .filter_map(|it| before.get(it.range.start_byte..it.range.end_byte));
+            let named = language != Language::Java
+                || unchanged::numbers_stay([old.numbered, new.numbered], left_out);
+            return named.then_some((old.file, new.file));
+        }
+        let mut good = good.into_iter();
+        bodies.retain(|_| good.next() == Some(true));
+    }
+    None
 }
 
 #[cfg(test)]

@@ -1,12 +1,21 @@
 //! Contents of many files from one git process.
 
+use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Stdio};
+use std::rc::Rc;
 use std::thread;
 
 use super::GitError;
 use super::command::{git, shown};
+
+/// How many questions may wait for their answer: git works on the next while we look at the last. They fit into the
+/// pipe, so that asking never blocks.
+const AHEAD: usize = 24;
+/// Contents that are kept: those that were asked for ahead and a few that may be wanted again.
+const KEPT: usize = 2 * AHEAD;
+const KEPT_BYTES: usize = 64 << 20;
 
 /// A process that answers one question after the other.
 #[derive(Debug)]
@@ -14,10 +23,21 @@ pub(super) struct Blobs {
     child: Child,
     stdin: Option<ChildStdin>,
     stdout: BufReader<ChildStdout>,
+    limit: u64,
+    /// What will be asked for, in this order as far as one can know.
+    planned: VecDeque<String>,
+    /// What was asked and not answered yet.
+    asked: VecDeque<String>,
+    /// Answers, oldest first.
+    kept: VecDeque<(String, Content)>,
 }
 
+/// What a blob holds; none for what is missing or too large.
+pub(super) type Content = Option<Rc<[u8]>>;
+
 impl Blobs {
-    pub fn start(root: &Path) -> Result<Self, GitError> {
+    /// Contents larger than `limit` are not kept.
+    pub fn start(root: &Path, limit: u64) -> Result<Self, GitError> {
         let mut child = git(root, ["cat-file", "--batch"])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -26,16 +46,58 @@ impl Blobs {
             .map_err(|error| GitError::start(&error))?;
         let stdout = child.stdout.take();
         let stdout = stdout.ok_or_else(|| GitError::Start("no output".to_owned()))?;
-        Ok(Self { stdin: child.stdin.take(), stdout: BufReader::new(stdout), child })
+        let stdout = BufReader::with_capacity(1 << 16, stdout);
+        let (planned, asked, kept) = Default::default();
+        Ok(Self { stdin: child.stdin.take(), stdout, child, limit, planned, asked, kept })
     }
 
-    /// Contents by id; none for what is missing or larger than `limit`.
-    pub fn get(&mut self, id: &str, limit: u64) -> Result<Option<Vec<u8>>, GitError> {
-        if let Some(stdin) = &mut self.stdin {
-            let asked = writeln!(stdin, "{id}").and_then(|()| stdin.flush());
-            asked.map_err(|error| GitError::start(&error))?;
+    /// Says what will be wanted next, in place of what was said before.
+    pub fn plan(&mut self, ids: impl IntoIterator<Item = String>) {
+        self.planned = ids.into_iter().collect();
+    }
+
+    /// Contents by id.
+    pub fn get(&mut self, id: &str) -> Result<Content, GitError> {
+        let found = self.kept.iter().rev().find(|(known, _)| known == id);
+        let mut found = found.map(|(_, content)| content.clone());
+        let failed = |error: std::io::Error| GitError::start(&error);
+        if found.is_none() && !self.asked.iter().any(|asked| asked == id) {
+            self.ask(id.to_owned()).map_err(failed)?;
         }
-        blob(&mut self.stdout, limit).map_err(|error| GitError::start(&error))
+        while self.asked.len() < AHEAD
+            && let Some(next) = self.planned.pop_front()
+        {
+            let known = self.kept.iter().any(|(known, _)| *known == next);
+            if !known && !self.asked.contains(&next) {
+                self.ask(next).map_err(failed)?;
+            }
+        }
+        while found.is_none() {
+            let Some(answered) = self.asked.pop_front() else { return Ok(None) };
+            let content = blob(&mut self.stdout, self.limit).map_err(failed)?.map(Rc::from);
+            if answered == id {
+                found = Some(content.clone());
+            }
+            self.kept.push_back((answered, content));
+        }
+        let size = |kept: &VecDeque<(String, Content)>| {
+            kept.iter()
+                .filter_map(|(_, content)| content.as_ref())
+                .map(|it| it.len())
+                .sum::<usize>()
+        };
+        while self.kept.len() > KEPT || (self.kept.len() > 2 && size(&self.kept) > KEPT_BYTES) {
+            self.kept.pop_front();
+        }
+        Ok(found.flatten())
+    }
+
+    fn ask(&mut self, id: String) -> std::io::Result<()> {
+        if let Some(stdin) = &mut self.stdin {
+            stdin.write_all(format!("{id}\n").as_bytes())?;
+        }
+        self.asked.push_back(id);
+        Ok(())
     }
 }
 

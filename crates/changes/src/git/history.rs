@@ -8,9 +8,9 @@ use std::cell::RefCell;
 use std::fmt::Write as _;
 use std::rc::Rc;
 
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 
-use super::blobs::Blobs;
+use super::blobs::{Blobs, Content};
 use super::command::{git, output};
 use super::raw::{Entry, Mode, RawChange, record};
 use super::{GitError, Repository, Revision, lossy};
@@ -65,30 +65,20 @@ impl<'a> History<'a> {
         head: &Revision,
     ) -> Result<Self, GitError> {
         let (from, to) = (repository.commit_of(base)?, repository.commit_of(head)?);
-        let format = "--format=%H%x00%P%x00%an%x00%ct%x00%s";
+        // The byte in front tells a commit from a file that it changed.
+        let format = "--format=%x01%H%x00%P%x00%an%x00%ct%x00%s";
         let range = format!("{from}..{to}");
-        let list =
-            ["log", "-z", "--topo-order", "--no-color", "--no-show-signature", format, &range];
+        let list = ["log", "-z", "--topo-order", "--no-color", "--no-show-signature", format];
+        let files = ["--raw", "-r", "--no-abbrev", "-M", "--root", "--diff-merges=off"];
+        let list = [&list[..], &files, &["--no-ext-diff", "--no-textconv", &range]].concat();
         let list = output(git(&repository.root, list), Vec::new())?;
-        let mut fields = list.split(|byte| *byte == 0);
-        let mut commits = Vec::new();
+        let mut commits = steps(&list)?;
+        // A merge has a list for each of its parents.
         let mut asked = String::new();
-        while let Some(id) = fields.next().filter(|id| !id.is_empty()) {
-            let mut field = || lossy(fields.next().unwrap_or_default()).into_owned();
-            let (parents, author, time, title) = (field(), field(), field(), field());
-            let id = lossy(id).into_owned();
-            let mut parents: Vec<(String, Vec<RawChange>)> =
-                parents.split_whitespace().map(|parent| (parent.to_owned(), Vec::new())).collect();
-            for (parent, _) in &parents {
-                let _ = writeln!(asked, "{id} {parent}");
+        for step in commits.iter().filter(|step| step.parents.len() > 1) {
+            for (parent, _) in &step.parents {
+                let _ = writeln!(asked, "{} {parent}", step.id);
             }
-            if parents.is_empty() {
-                let _ = writeln!(asked, "{id}");
-                parents.push((String::new(), Vec::new()));
-            }
-            let time = time.parse().unwrap_or(0);
-            let commit = Commit { id: Some(id.clone()), title, author, time };
-            commits.push(Step { commit, id, parents });
         }
         if !asked.is_empty() {
             let options = ["diff-tree", "--stdin", "--always", "--root", "-r", "-z", "--raw"];
@@ -127,6 +117,7 @@ impl<'a> History<'a> {
             }
             start = before;
         }
+        self.plan(&start)?;
         let mut followed: HashMap<&str, Vec<Stretch>> = HashMap::new();
         followed.insert(&self.head, start);
         for step in &self.commits {
@@ -190,7 +181,7 @@ impl<'a> History<'a> {
         if let Some(known) = key.as_ref().and_then(|key| self.maps.borrow().get(key).cloned()) {
             return Ok(known);
         }
-        let (before, after) = (self.text(old)?, self.text(new)?);
+        let (after, before) = (self.text(new)?, self.text(old)?);
         let map = before.zip(after).map(|(before, after)| LineMap::between(&before, &after));
         let map = map.map(Rc::new);
         if let Some(key) = key {
@@ -199,21 +190,85 @@ impl<'a> History<'a> {
         Ok(map)
     }
 
-    fn text(&self, entry: &Entry) -> Result<Option<Vec<u8>>, GitError> {
-        let Some(id) = &entry.id else { return Ok(self.repository.read_file(&entry.path)) };
-        let mut reader = self.reader.borrow_mut();
-        let reader = match &mut *reader {
-            Some(reader) => reader,
-            none => none.insert(Blobs::start(&self.repository.root)?),
+    /// Tells the reader what following these stretches will want, newest first.
+    fn plan(&self, stretches: &[Stretch]) -> Result<(), GitError> {
+        let mut paths: HashSet<&[u8]> = stretches.iter().map(|(path, _)| path.as_slice()).collect();
+        let mut ids = Vec::new();
+        for change in self.commits.iter().flat_map(|step| &step.parents).flat_map(|it| &it.1) {
+            let (Some(old), Some(new)) = (&change.old, &change.new) else { continue };
+            if paths.contains(new.path.as_slice()) && old.mode == Mode::File && old.id != new.id {
+                paths.insert(&old.path);
+                let key = old.id.clone().zip(new.id.clone());
+                if key.is_none_or(|key| !self.maps.borrow().contains_key(&key)) {
+                    ids.extend([&new.id, &old.id].into_iter().flatten().cloned());
+                }
+            }
+        }
+        ids.dedup();
+        if !ids.is_empty() {
+            self.with_reader(|reader| {
+                reader.plan(ids);
+                Ok(())
+            })?;
+        }
+        Ok(())
+    }
+
+    fn text(&self, entry: &Entry) -> Result<Content, GitError> {
+        let Some(id) = &entry.id else {
+            return Ok(self.repository.read_file(&entry.path).map(Rc::from));
         };
-        reader.get(id, MAX_FILE_BYTES as u64)
+        self.with_reader(|reader| reader.get(id))
+    }
+
+    fn with_reader<T>(
+        &self,
+        work: impl FnOnce(&mut Blobs) -> Result<T, GitError>,
+    ) -> Result<T, GitError> {
+        let mut reader = self.reader.borrow_mut();
+        match &mut *reader {
+            Some(reader) => work(reader),
+            none => work(none.insert(Blobs::start(&self.repository.root, MAX_FILE_BYTES as u64)?)),
+        }
     }
 }
 
-/// Gives each parent of each commit its changes, which come in the order in which they were asked for.
+/// The commits of a log, with the changes of those that are no merges.
+fn steps(log: &[u8]) -> Result<Vec<Step>, GitError> {
+    let mut commits: Vec<Step> = Vec::new();
+    let mut parts = log.split(|byte| *byte == 0);
+    while let Some(part) = parts.next() {
+        let part = part.strip_prefix(b"\n").unwrap_or(part);
+        if part.is_empty() {
+            continue;
+        }
+        let Some(id) = part.strip_prefix(b"\x01") else {
+            let change = record(part, &mut parts)?;
+            let changes = commits.last_mut().and_then(|step| step.parents.first_mut());
+            let (_, changes) =
+                changes.ok_or_else(|| GitError::Unexpected(lossy(part).into_owned()))?;
+            changes.push(change);
+            continue;
+        };
+        let id = lossy(id).into_owned();
+        let mut field = || lossy(parts.next().unwrap_or_default()).into_owned();
+        let (parents, author, time, title) = (field(), field(), field(), field());
+        let mut parents: Vec<(String, Vec<RawChange>)> =
+            parents.split_whitespace().map(|parent| (parent.to_owned(), Vec::new())).collect();
+        if parents.is_empty() {
+            parents.push((String::new(), Vec::new()));
+        }
+        let time = time.parse().unwrap_or(0);
+        let commit = Commit { id: Some(id.clone()), title, author, time };
+        commits.push(Step { commit, id, parents });
+    }
+    Ok(commits)
+}
+
+/// Gives each parent of each merge its changes, which come in the order in which they were asked for.
 fn add_changes(commits: &mut [Step], answer: &[u8]) -> Result<(), GitError> {
     let mut parts = answer.split(|byte| *byte == 0).filter(|part| !part.is_empty()).peekable();
-    for step in commits {
+    for step in commits.iter_mut().filter(|step| step.parents.len() > 1) {
         for (_, changes) in &mut step.parents {
             let head = parts.next().map(lossy).unwrap_or_default();
             if !head.trim().starts_with(step.id.as_str()) {

@@ -6,12 +6,13 @@
 use std::ops::{ControlFlow, Range};
 
 use hashbrown::HashMap;
-use tree_sitter::{Node, ParseOptions, Parser, Tree};
+use tree_sitter::{Node, ParseOptions, Parser, Point, Tree};
 
-use super::body::{self, Class, Token, hash_text, mix};
+use super::body::{self, BodyHash, Class, Token, hash_text, mix};
 use super::costs;
 use super::grammar::{Grammar, Role};
 use super::naming::{self, Opened, Scope, ScopeKind};
+use super::unchanged::Inside;
 use super::{FunctionKind, MAX_FILE_BYTES, SourceFile, SourceFunction, SourceType};
 use crate::{Addition, Language};
 
@@ -38,6 +39,8 @@ struct OpenFunction {
     /// Bytes of the function's own name, which is no part of the body.
     skip: Range<usize>,
     own_name: u64,
+    /// Its number among the bodies that are left out.
+    left_out: Option<usize>,
 }
 
 /// Attributes and decorators that wait for their function.
@@ -46,6 +49,25 @@ struct Prefix {
     line: u32,
     /// Where their tokens begin in the function on top.
     token: usize,
+}
+
+/// What Java's compiler numbers per class and the walk came across.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(super) struct Numbered {
+    pub lambdas: bool,
+    pub anonymous: bool,
+    pub local: bool,
+}
+
+/// A file of which some bodies were not parsed.
+pub(super) struct Parsed {
+    pub file: SourceFile,
+    /// For each body that was left out the row of the function that it belongs to, if it is one's whole body and
+    /// nothing around that function matters to it.
+    pub claimed: Vec<Option<usize>>,
+    pub numbered: Numbered,
+    /// Whether anything is not as the grammar wants it.
+    pub errors: bool,
 }
 
 pub(super) struct Walk<'t> {
@@ -63,18 +85,32 @@ pub(super) struct Walk<'t> {
     last_end: usize,
     prefix: Option<Prefix>,
     too_deep: u32,
+    pub numbered: Numbered,
+    left_out: &'t [Inside],
+    claimed: Vec<Option<usize>>,
 }
 
+/// The functions of a whole file.
 pub(super) fn parse(grammar: &'static Grammar, module: &str, text: &[u8]) -> SourceFile {
+    parse_without(grammar, module, text, &[]).file
+}
+
+/// The same without what some bodies hold; they are given in their order.
+pub(super) fn parse_without(
+    grammar: &'static Grammar,
+    module: &str,
+    text: &[u8],
+    left_out: &[Inside],
+) -> Parsed {
     let mut file = SourceFile { language: grammar.language, ..SourceFile::default() };
     file.lines = line_count(text);
     if text.len() > MAX_FILE_BYTES {
         file.incomplete = Some(format!("its {} MB were not read", text.len() >> 20));
-        return file;
+        return Parsed::nothing(file);
     }
-    let Some(tree) = tree(grammar, text) else {
+    let Some(tree) = tree(grammar, text, left_out) else {
         file.incomplete = Some("the parser gave up on it".to_owned());
-        return file;
+        return Parsed::nothing(file);
     };
     let mut walk = Walk {
         text,
@@ -90,15 +126,26 @@ pub(super) fn parse(grammar: &'static Grammar, module: &str, text: &[u8]) -> Sou
             costs: Vec::new(),
             skip: 0..0,
             own_name: 0,
+            left_out: None,
         }],
         declared: HashMap::new(),
         erased: 0,
         last_end: 0,
         prefix: None,
         too_deep: 0,
+        numbered: Numbered::default(),
+        left_out,
+        claimed: vec![None; left_out.len()],
     };
     walk.run(&tree);
-    walk.finish()
+    let (numbered, claimed) = (walk.numbered, std::mem::take(&mut walk.claimed));
+    Parsed { file: walk.finish(), claimed, numbered, errors: tree.root_node().has_error() }
+}
+
+impl Parsed {
+    fn nothing(file: SourceFile) -> Self {
+        Self { file, claimed: Vec::new(), numbered: Numbered::default(), errors: true }
+    }
 }
 
 fn line_count(text: &[u8]) -> u32 {
@@ -106,9 +153,12 @@ fn line_count(text: &[u8]) -> u32 {
     (ends + usize::from(!text.is_empty() && !text.ends_with(b"\n"))) as u32
 }
 
-fn tree(grammar: &Grammar, text: &[u8]) -> Option<Tree> {
+fn tree(grammar: &Grammar, text: &[u8], left_out: &[Inside]) -> Option<Tree> {
     let mut parser = Parser::new();
     parser.set_language(&grammar.parser).ok()?;
+    if !left_out.is_empty() {
+        parser.set_included_ranges(&included(left_out)).ok()?;
+    }
     // Counted work, not time: the same text gives the same answer on every machine.
     let mut left = WORK_AT_LEAST + (text.len() as f64 * WORK_PER_BYTE) as usize;
     let mut progress = |_: &tree_sitter::ParseState| {
@@ -117,6 +167,22 @@ fn tree(grammar: &Grammar, text: &[u8]) -> Option<Tree> {
     };
     let options = ParseOptions::new().progress_callback(&mut progress);
     parser.parse_with_options(&mut |at, _| text.get(at..).unwrap_or_default(), None, Some(options))
+}
+
+/// What is left of a text, in the parser's terms.
+fn included(left_out: &[Inside]) -> Vec<tree_sitter::Range> {
+    let mut ranges = Vec::with_capacity(left_out.len() + 1);
+    let (mut start_byte, mut start_point) = (0, Point { row: 0, column: 0 });
+    for Inside { range, .. } in left_out {
+        let (end_byte, end_point) = (range.start_byte, range.start_point);
+        ranges.push(tree_sitter::Range { start_byte, end_byte, start_point, end_point });
+        (start_byte, start_point) = (range.end_byte, range.end_point);
+    }
+    // As far as there is text, as the parser itself says it.
+    let end = u32::MAX as usize;
+    let end_point = Point { row: end, column: end };
+    ranges.push(tree_sitter::Range { start_byte, end_byte: end, start_point, end_point });
+    ranges
 }
 
 impl<'t> Walk<'t> {
@@ -202,6 +268,9 @@ impl<'t> Walk<'t> {
         self.costs(node, role);
         if role.has(Role::ERASED) {
             self.erased += 1;
+        }
+        if opened && self.open.last().is_some_and(|open| open.left_out.is_some()) {
+            return false;
         }
         if !opened {
             self.marker(node, role, OPEN);
@@ -298,6 +367,10 @@ impl<'t> Walk<'t> {
             from_line,
             ..SourceFunction::default()
         });
+        let left_out = self.claim(definition, holder, (from_line, last_line(node)));
+        if let Some(number) = left_out {
+            self.claimed[number] = Some(row);
+        }
         self.open.push(OpenFunction {
             row: Some(row),
             depth,
@@ -306,6 +379,7 @@ impl<'t> Walk<'t> {
             costs: Vec::new(),
             skip,
             own_name: hash_text(own_name.as_bytes()),
+            left_out,
         });
         let mut scope = scope;
         scope.depth = depth;
@@ -313,8 +387,30 @@ impl<'t> Walk<'t> {
         true
     }
 
+    /// The number of the body that was left out of a function, if that is all there is to it. Inside of another
+    /// function it is not: which names are local depends on what is around.
+    fn claim(&self, function: Node, holder: Option<usize>, lines: (u32, u32)) -> Option<usize> {
+        if self.left_out.is_empty() || holder.is_some() {
+            return None;
+        }
+        let body = function.child_by_field_name("body")?;
+        let number =
+            self.left_out.binary_search_by_key(&body.start_byte(), |it| it.body.start).ok()?;
+        let it = &self.left_out[number];
+        let same = it.stretch.0 <= lines.0 && lines.1 <= it.stretch.1;
+        (same && body.byte_range() == it.body).then_some(number)
+    }
+
     fn close_function(&mut self, node: Node<'t>) {
         let Some(mut open) = self.open.pop() else { return };
+        if let (Some(number), Some(row)) = (open.left_out, open.row) {
+            if let Some(function) = self.file.functions.get_mut(row) {
+                (function.exact, function.loose) =
+                    (BodyHash::stand_in(number), BodyHash::stand_in(number));
+            }
+            self.last_end = node.end_byte();
+            return;
+        }
         let declared = &self.declared;
         let digest = body::digest(&open.tokens, open.own_name, |name| declared.contains_key(&name));
         for name in &open.declared {
@@ -334,6 +430,7 @@ impl<'t> Walk<'t> {
         function.tokens = digest.tokens;
         function.costs = open.costs;
         if self.grammar.language == Language::Java && function.kind == FunctionKind::Closure {
+            self.numbered.lambdas = true;
             // Its number is known only now: the compiler counts inner lambdas first.
             function.name = naming::java_lambda(&mut self.scopes);
         }

@@ -27,6 +27,7 @@ pub(super) fn scope(walk: &mut Walk, node: Node) -> Option<Scope> {
             if !["object_creation_expression", "enum_constant"].contains(&parent.kind()) {
                 return None;
             }
+            walk.numbered.anonymous = true;
             let holder = nearest_type(&mut walk.scopes)?;
             holder.anonymous += 1;
             let name = format!("{}${}", holder.name, holder.anonymous);
@@ -36,6 +37,7 @@ pub(super) fn scope(walk: &mut Walk, node: Node) -> Option<Scope> {
         _ => {
             let simple = part(walk, node.child_by_field_name("name")?);
             let local = walk.scopes.last().is_some_and(|scope| scope.kind == ScopeKind::Function);
+            walk.numbered.local |= local;
             let holder = nearest_type(&mut walk.scopes);
             let (name, key) = match holder {
                 Some(holder) if local => {
