@@ -4,6 +4,7 @@
 //! much as the change and not as the file.
 
 use imara_diff::{Algorithm, Diff, InternedInput};
+use memchr::{memchr_iter, memrchr_iter};
 
 use crate::Hunk;
 
@@ -130,12 +131,17 @@ pub(crate) fn first_new(hunk: &Hunk) -> u32 {
 
 /// Where two texts differ, line by line; how lines end does not matter.
 pub(crate) fn hunks(before: &[u8], after: &[u8]) -> Vec<Hunk> {
+    hunks_in(middle(before, after))
+}
+
+fn hunks_in(Middle { before, after, lines_above }: Middle<'_>) -> Vec<Hunk> {
     let mut input: InternedInput<&[u8]> = InternedInput::default();
     input.update_before(text_lines(before));
     input.update_after(text_lines(after));
     let mut diff = Diff::compute(Algorithm::Histogram, &input);
     diff.postprocess_lines(&input);
-    let start = |range: &std::ops::Range<u32>| range.start + u32::from(!range.is_empty());
+    let start =
+        |range: &std::ops::Range<u32>| lines_above + range.start + u32::from(!range.is_empty());
     diff.hunks()
         .map(|hunk| Hunk {
             old_start: start(&hunk.before),
@@ -144,6 +150,43 @@ pub(crate) fn hunks(before: &[u8], after: &[u8]) -> Vec<Hunk> {
             new_lines: hunk.after.len() as u32,
         })
         .collect()
+}
+
+/// Two texts without most of what they begin and end with alike.
+struct Middle<'t> {
+    before: &'t [u8],
+    after: &'t [u8],
+    /// How many lines there are above it.
+    lines_above: u32,
+}
+
+/// So many equal lines stay on either end: a hunk is moved along equal lines to where it reads best.
+const MARGIN: usize = 100;
+
+fn middle<'t>(before: &'t [u8], after: &'t [u8]) -> Middle<'t> {
+    let same = common_prefix(before.iter(), after.iter());
+    let prefix = before.get(..same).unwrap_or_default();
+    let start = memrchr_iter(b'\n', prefix).nth(MARGIN).map_or(0, |end| end + 1);
+    let whole = Middle { before, after, lines_above: 0 };
+    let (Some(above), Some(before), Some(after)) =
+        (before.get(..start), before.get(start..), after.get(start..))
+    else {
+        return whole;
+    };
+    let lines_above = memchr_iter(b'\n', above).count() as u32;
+    let same = common_prefix(before.iter().rev(), after.iter().rev());
+    let suffix = before.get(before.len() - same..).unwrap_or_default();
+    // The first of these may be the end of two lines that differ.
+    let below = memchr_iter(b'\n', suffix).nth(MARGIN).map_or(0, |end| same - end - 1);
+    let cut = |text: &'t [u8]| text.get(..text.len() - below).unwrap_or(text);
+    Middle { before: cut(before), after: cut(after), lines_above }
+}
+
+fn common_prefix<'a>(
+    one: impl Iterator<Item = &'a u8>,
+    other: impl Iterator<Item = &'a u8>,
+) -> usize {
+    one.zip(other).take_while(|(one, other)| one == other).count()
 }
 
 fn text_lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
@@ -205,6 +248,24 @@ mod tests {
             }
             let removed: u32 = map.hunks().iter().map(|hunk| hunk.old_lines).sum();
             prop_assert_eq!(same + removed as usize, old.len());
+        }
+
+        /// Most of what is equal is left out before the texts are compared; that changes no answer.
+        #[test]
+        fn long_texts_have_the_hunks_of_their_middle(
+            before in text(), after in text(), above in 0..300_usize, below in 0..300_usize,
+        ) {
+            let around = |text: &[u8]| {
+                let line = |number: usize| format!("line {number}\n").into_bytes();
+                let mut whole: Vec<u8> = (0..above).flat_map(line).collect();
+                whole.extend_from_slice(text);
+                whole.extend_from_slice(b"\n");
+                whole.extend((above..above + below).flat_map(line));
+                whole
+            };
+            let (before, after) = (around(&before), around(&after));
+            let whole = super::Middle { before: &before, after: &after, lines_above: 0 };
+            prop_assert_eq!(super::hunks(&before, &after), super::hunks_in(whole));
         }
 
         #[test]

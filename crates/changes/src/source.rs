@@ -150,11 +150,13 @@ pub(crate) fn changed_parts(
             bodies.iter().map(|it| it.before.clone()).collect(),
             bodies.iter().map(|it| it.after.clone()).collect(),
         ];
-        let old = walk::parse_without(grammar, &module, before, &inside[0]);
+        let mut old = walk::parse_without(grammar, &module, before, &inside[0], None);
         if old.errors || old.file.incomplete.is_some() {
             return None;
         }
-        let new = walk::parse_without(grammar, &module, after, &inside[1]);
+        let mut tree = old.tree.take()?;
+        unchanged::edit(&mut tree, before, after, hunks);
+        let new = walk::parse_without(grammar, &module, after, &inside[1], Some(&tree));
         if new.errors || new.file.incomplete.is_some() {
             return None;
         }

@@ -67,7 +67,7 @@ const STATEMENTS: [&str; 8] = [
     "call(\"{ not a brace\")",
     "first.second(third(4), 'c')",
     "b = (a + b) * 3",
-    "run(a, (b), [a][0])",
+    "run(a, (b), c[0])",
     "f(\"text } and {\", \"/*\")",
     "g(a)",
     "a = a",
@@ -188,7 +188,7 @@ proptest! {
 
 #[test]
 fn most_bodies_are_left_out_in_every_language() {
-    let functions: Drawn = (0..8).map(|name| (name, vec![name % 8, 1, 0, 3, 4, 2])).collect();
+    let functions: Drawn = (0..8).map(|name| (name, vec![0, 2, 3, 6, 4, 7])).collect();
     let after = edited(functions.clone(), &[(3, 2, 1)]);
     for (language, row) in LANGUAGES.iter().enumerate() {
         let file = changed(row.0, &text(language, &functions), &text(language, &after));

@@ -8,7 +8,7 @@
 
 use hashbrown::HashMap;
 use memchr::{memchr_iter, memmem};
-use tree_sitter::{Point, Range};
+use tree_sitter::{InputEdit, Point, Range, Tree};
 
 use super::SourceFile;
 use super::walk::{Numbered, Parsed};
@@ -224,7 +224,14 @@ fn python_body(lines: &Lines, open: usize, last: usize) -> Option<Guess> {
     let line = lines.line(first);
     // The statement must be over with its line, and no string may begin or end where the cut is.
     let open_ended = line.last().is_none_or(|byte| b"\\:,([{".contains(byte));
-    let strings = line.iter().any(|byte| b"#\"'".contains(byte)) || line.get(indent) == Some(&b'@');
+    let odd = |quote: u8| !memchr_iter(quote, line).count().is_multiple_of(2);
+    let triple = |quotes: &[u8]| memmem::find(line, quotes).is_some();
+    let strings = line.iter().any(|byte| b"#\\".contains(byte))
+        || odd(b'"')
+        || odd(b'\'')
+        || triple(b"\"\"\"")
+        || triple(b"\'\'\'")
+        || line.get(indent) == Some(&b'@');
     let body = lines.text.get(lines.start(second)..lines.start(last + 1))?;
     let even = |quotes: &[u8]| memmem::find_iter(body, quotes).count().is_multiple_of(2);
     let whole = lines.indent(second) == indent
@@ -322,6 +329,27 @@ fn is_function(language: Language, lines: &Lines, row: usize, first: usize) -> b
         Language::Go => has(b"func"),
         Language::Python => begins.starts_with(b"def ") || begins.starts_with(b"async def "),
         _ => (has(b"(") || head.ends_with(b"=>")) && !has(b"new "),
+    }
+}
+
+/// Tells a tree of the text before what became of it.
+pub(super) fn edit(tree: &mut Tree, before: &[u8], after: &[u8], hunks: &[Hunk]) {
+    let (old, new) = (Lines::of(before), Lines::of(after));
+    // From the last to the first, so that those to come are where they were.
+    for hunk in hunks.iter().rev() {
+        let from = (first_old(hunk) as usize).saturating_sub(1);
+        let now = (first_new(hunk) as usize).saturating_sub(1);
+        let (to, end) = (from + hunk.old_lines as usize, now + hunk.new_lines as usize);
+        let start_byte = old.start(from);
+        let line = |row| Point { row, column: 0 };
+        tree.edit(&InputEdit {
+            start_byte,
+            old_end_byte: old.start(to),
+            new_end_byte: start_byte + new.start(end) - new.start(now),
+            start_position: line(from),
+            old_end_position: line(to),
+            new_end_position: line(from + hunk.new_lines as usize),
+        });
     }
 }
 

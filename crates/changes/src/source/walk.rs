@@ -3,6 +3,7 @@
 //! The pass keeps three stacks: the nodes it is in, the scopes that name what is inside, and the functions whose
 //! tokens are being collected. The last one's bottom is no function but all code outside of them.
 
+use std::cell::Cell;
 use std::ops::{ControlFlow, Range};
 
 use hashbrown::HashMap;
@@ -68,6 +69,7 @@ pub(super) struct Parsed {
     pub numbered: Numbered,
     /// Whether anything is not as the grammar wants it.
     pub errors: bool,
+    pub tree: Option<Tree>,
 }
 
 pub(super) struct Walk<'t> {
@@ -88,19 +90,23 @@ pub(super) struct Walk<'t> {
     pub numbered: Numbered,
     left_out: &'t [Inside],
     claimed: Vec<Option<usize>>,
+    /// The member access that was asked about last, by its node, and the answer.
+    behind_this: Cell<(usize, bool)>,
 }
 
 /// The functions of a whole file.
 pub(super) fn parse(grammar: &'static Grammar, module: &str, text: &[u8]) -> SourceFile {
-    parse_without(grammar, module, text, &[]).file
+    parse_without(grammar, module, text, &[], None).file
 }
 
-/// The same without what some bodies hold; they are given in their order.
+/// The same without what some bodies hold; they are given in their order. A tree of the text before that was told of
+/// all edits lends its parts.
 pub(super) fn parse_without(
     grammar: &'static Grammar,
     module: &str,
     text: &[u8],
     left_out: &[Inside],
+    before: Option<&Tree>,
 ) -> Parsed {
     let mut file = SourceFile { language: grammar.language, ..SourceFile::default() };
     file.lines = line_count(text);
@@ -108,7 +114,7 @@ pub(super) fn parse_without(
         file.incomplete = Some(format!("its {} MB were not read", text.len() >> 20));
         return Parsed::nothing(file);
     }
-    let Some(tree) = tree(grammar, text, left_out) else {
+    let Some(tree) = tree(grammar, text, left_out, before) else {
         file.incomplete = Some("the parser gave up on it".to_owned());
         return Parsed::nothing(file);
     };
@@ -136,15 +142,18 @@ pub(super) fn parse_without(
         numbered: Numbered::default(),
         left_out,
         claimed: vec![None; left_out.len()],
+        behind_this: Cell::new((0, false)),
     };
     walk.run(&tree);
     let (numbered, claimed) = (walk.numbered, std::mem::take(&mut walk.claimed));
-    Parsed { file: walk.finish(), claimed, numbered, errors: tree.root_node().has_error() }
+    let (file, errors) = (walk.finish(), tree.root_node().has_error());
+    Parsed { file, claimed, numbered, errors, tree: Some(tree) }
 }
 
 impl Parsed {
     fn nothing(file: SourceFile) -> Self {
-        Self { file, claimed: Vec::new(), numbered: Numbered::default(), errors: true }
+        let numbered = Numbered::default();
+        Self { file, claimed: Vec::new(), numbered, errors: true, tree: None }
     }
 }
 
@@ -153,7 +162,12 @@ fn line_count(text: &[u8]) -> u32 {
     (ends + usize::from(!text.is_empty() && !text.ends_with(b"\n"))) as u32
 }
 
-fn tree(grammar: &Grammar, text: &[u8], left_out: &[Inside]) -> Option<Tree> {
+fn tree(
+    grammar: &Grammar,
+    text: &[u8],
+    left_out: &[Inside],
+    before: Option<&Tree>,
+) -> Option<Tree> {
     let mut parser = Parser::new();
     parser.set_language(&grammar.parser).ok()?;
     if !left_out.is_empty() {
@@ -166,7 +180,11 @@ fn tree(grammar: &Grammar, text: &[u8], left_out: &[Inside]) -> Option<Tree> {
         if left == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     };
     let options = ParseOptions::new().progress_callback(&mut progress);
-    parser.parse_with_options(&mut |at, _| text.get(at..).unwrap_or_default(), None, Some(options))
+    parser.parse_with_options(
+        &mut |at, _| text.get(at..).unwrap_or_default(),
+        before,
+        Some(options),
+    )
 }
 
 /// What is left of a text, in the parser's terms.
@@ -408,7 +426,9 @@ impl<'t> Walk<'t> {
                 (function.exact, function.loose) =
                     (BodyHash::stand_in(number), BodyHash::stand_in(number));
             }
-            self.last_end = node.end_byte();
+            // Where indentation ends a body, what was left out stands behind it.
+            let end = self.left_out.get(number).map_or(0, |it| it.range.end_byte);
+            self.last_end = node.end_byte().max(end);
             return;
         }
         let declared = &self.declared;
@@ -516,7 +536,7 @@ impl<'t> Walk<'t> {
                 self.token(hash_text(b"'"), Class::ExactOnly);
                 self.token(hash_text(b"\""), Class::LooseOnly);
             }
-            _ if node.kind() == "jsx_text" => {
+            Language::JavaScript | Language::TypeScript if node.kind() == "jsx_text" => {
                 for word in text.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty()) {
                     self.token(hash_text(word), Class::Plain);
                 }
@@ -569,14 +589,27 @@ impl<'t> Walk<'t> {
         if !self.grammar.role(parent.kind_id()).has(Role::MEMBER_ACCESS) {
             return None;
         }
-        let object =
-            parent.child_by_field_name("object").or(parent.child_by_field_name("argument"));
-        let behind_this = object.is_some_and(|object| self.text(object) == b"this");
+        if !self.is_behind_this(parent) {
+            return None;
+        }
         let member = ["field", "name"].iter().any(|name| {
             let id = self.grammar.parser.field_id_for_name(name);
             id.is_some_and(|id| id.get() == field)
         });
-        (behind_this && member && text != b"this").then_some(Class::OwnMember)
+        (member && text != b"this").then_some(Class::OwnMember)
+    }
+
+    /// Whether the object of a member access is `this`; asked of all its leaves, one after the other.
+    fn is_behind_this(&self, access: Node) -> bool {
+        let (known, answer) = self.behind_this.get();
+        if known == access.id() {
+            return answer;
+        }
+        let object =
+            access.child_by_field_name("object").or(access.child_by_field_name("argument"));
+        let answer = object.is_some_and(|object| self.text(object) == b"this");
+        self.behind_this.set((access.id(), answer));
+        answer
     }
 
     /// `this`, `.` or `->` of `this.member`, and C++ members, which have a kind of their own.
@@ -585,9 +618,7 @@ impl<'t> Walk<'t> {
         if !self.grammar.role(parent.kind_id()).has(Role::MEMBER_ACCESS) {
             return None;
         }
-        let object =
-            parent.child_by_field_name("object").or(parent.child_by_field_name("argument"));
-        if object.is_none_or(|object| self.text(object) != b"this") {
+        if !self.is_behind_this(parent) {
             return None;
         }
         match text {
@@ -628,10 +659,15 @@ impl<'t> Walk<'t> {
         {
             costs::call(name, &mut open.costs);
         }
-        match node.kind() {
-            "with_item" if contains_lock(self.text(node)) => self.cost(Addition::Lock),
-            "unary_expression"
-                if self.grammar.language == Language::Go && self.text(node).starts_with(b"<-") =>
+        // Kinds by their names are slow to ask for.
+        match self.grammar.language {
+            Language::Python if node.kind() == "with_item" && contains_lock(self.text(node)) => {
+                self.cost(Addition::Lock);
+            }
+            Language::Go
+                if self.text.get(node.start_byte()) == Some(&b'<')
+                    && node.kind() == "unary_expression"
+                    && self.text(node).starts_with(b"<-") =>
             {
                 self.cost(Addition::Wait);
             }
