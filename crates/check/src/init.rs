@@ -61,7 +61,7 @@ pub fn text(project: &Project) -> String {
         None => writeln!(text, "# build = \"make\""),
     };
     if !project.environment.is_empty() {
-        text.push_str("# Set for building and running: line numbers make profiles exact.\n");
+        text.push_str("# Set for building and running.\n");
         let pairs: Vec<String> = project
             .environment
             .iter()
@@ -135,6 +135,15 @@ fn cargo(root: &Path) -> Option<Project> {
         let package = table.get_ref().get("package")?.get_ref().as_table()?.get("name")?;
         Some(package.get_ref().as_str()?.to_owned())
     };
+    // Programs with names of their own.
+    let bins = |text: &str| -> Vec<String> {
+        let Ok(table) = DeTable::parse(text) else { return Vec::new() };
+        let bins = table.get_ref().get("bin").and_then(|bins| bins.get_ref().as_array());
+        let name = |bin: &toml::Spanned<DeValue<'_>>| {
+            Some(bin.get_ref().as_table()?.get("name")?.get_ref().as_str()?.to_owned())
+        };
+        bins.into_iter().flat_map(|bins| bins.iter()).filter_map(name).collect()
+    };
     let mut folders = vec![root.to_owned()];
     folders.extend(entries(&root.join("crates")));
     let (mut workloads, mut examples) = (Vec::new(), false);
@@ -144,8 +153,11 @@ fn cargo(root: &Path) -> Option<Project> {
         if folder.join("src/main.rs").is_file() {
             workloads.push((name.clone(), format!("target/release/{name}")));
         }
-        for bin in stems(&folder.join("src/bin"), "rs") {
-            workloads.push((bin.clone(), format!("target/release/{bin}")));
+        for bin in bins(&text).into_iter().chain(stems(&folder.join("src/bin"), "rs")) {
+            let workload = (bin.clone(), format!("target/release/{bin}"));
+            if !workloads.contains(&workload) {
+                workloads.push(workload);
+            }
         }
     }
     if workloads.is_empty() {
@@ -158,10 +170,13 @@ fn cargo(root: &Path) -> Option<Project> {
     Some(Project {
         kind: "a Cargo project".to_owned(),
         build: Some(build.to_owned()),
-        environment: vec![(
-            "CARGO_PROFILE_RELEASE_DEBUG".to_owned(),
-            "line-tables-only".to_owned(),
-        )],
+        // Each checkout builds into its own folder, wherever the user's builds go.
+        environment: [
+            ("CARGO_PROFILE_RELEASE_DEBUG", "line-tables-only"),
+            ("CARGO_TARGET_DIR", "target"),
+        ]
+        .map(|(name, value)| (name.to_owned(), value.to_owned()))
+        .to_vec(),
         workloads,
     })
 }
@@ -186,12 +201,45 @@ fn maven(root: &Path) -> Option<Project> {
         Some(name) => name.to_owned(),
         None => format!("{name}-{}", element(&own, "version").or(element(&pom, "version"))?),
     };
+    // A jar starts only where the build writes its main class into it.
+    let starts = pom.contains("<mainClass>") || pom.contains("<Main-Class>");
+    let main = if starts { None } else { main_class(&root.join("src/main/java")) };
+    let run = match main {
+        Some(class) => format!("java -cp target/classes {class}"),
+        None => format!("java -jar target/{file}.jar"),
+    };
     Some(Project {
         kind: "a Maven project".to_owned(),
         build: Some("mvn -q -DskipTests package".to_owned()),
-        workloads: vec![(name.to_owned(), format!("java -jar target/{file}.jar"))],
+        workloads: vec![(name.to_owned(), run)],
         ..Project::default()
     })
+}
+
+/// Source files that are looked at for one.
+const MOST_SOURCES: usize = 5_000;
+
+/// The first class with a main method below a folder.
+fn main_class(sources: &Path) -> Option<String> {
+    let mut open = vec![sources.to_owned()];
+    let mut seen = 0;
+    while let Some(folder) = open.pop() {
+        let (folders, files): (Vec<_>, Vec<_>) =
+            entries(&folder).into_iter().partition(|path| path.is_dir());
+        for file in files.iter().filter(|file| file.extension().is_some_and(|it| it == "java")) {
+            seen += 1;
+            if seen > MOST_SOURCES {
+                return None;
+            }
+            if read(file).contains("public static void main(") {
+                let class = file.strip_prefix(sources).ok()?.with_extension("");
+                let parts: Vec<_> = class.iter().map(|part| part.to_string_lossy()).collect();
+                return Some(parts.join("."));
+            }
+        }
+        open.extend(folders.into_iter().rev());
+    }
+    None
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "a row of the table of kinds")]
@@ -254,7 +302,9 @@ fn npm(root: &Path) -> Option<Project> {
             }
         }
     }
-    let main = package["main"].as_str().or_else(|| package["bin"].as_str()).unwrap_or("index.js");
+    let bin = package["bin"].as_object().and_then(|bins| bins.values().next()?.as_str());
+    let bin = package["bin"].as_str().or(bin);
+    let main = package["main"].as_str().or(bin).unwrap_or("index.js");
     if workloads.is_empty() && root.join(main).is_file() {
         let name = package["name"].as_str().unwrap_or("main").to_owned();
         workloads.push((name, format!("node {main}")));
@@ -331,8 +381,17 @@ fn python(root: &Path) -> Option<Project> {
             workloads.push((script.clone(), format!("python3 {folder}/{script}.py")));
         }
     }
-    if let Some(name) = name.filter(|name| root.join(name).join("__main__.py").is_file()) {
-        workloads.push((name.clone(), format!("python3 -m {name}")));
+    let mut environment = Vec::new();
+    for folder in ["", "src"] {
+        let has_main = |name: &&String| root.join(folder).join(name).join("__main__.py").is_file();
+        if let Some(name) = name.as_ref().filter(has_main) {
+            workloads.push((name.clone(), format!("python3 -m {name}")));
+            if !folder.is_empty() {
+                // It is not installed where it is checked.
+                environment.push(("PYTHONPATH".to_owned(), folder.to_owned()));
+            }
+            break;
+        }
     }
     for script in ["main", "app"] {
         if workloads.is_empty() && root.join(format!("{script}.py")).is_file() {
@@ -342,7 +401,8 @@ fn python(root: &Path) -> Option<Project> {
     if manifest.is_empty() && workloads.is_empty() {
         return None;
     }
-    Some(Project { kind: "a Python project".to_owned(), workloads, ..Project::default() })
+    let kind = "a Python project".to_owned();
+    Some(Project { kind, environment, workloads, ..Project::default() })
 }
 
 #[cfg(test)]

@@ -80,7 +80,13 @@ fn main() -> Result<()> {
     let mut rows = Vec::new();
     if !args.make_only && !args.show_baseline {
         let beside = || Some(std::env::current_exe().ok()?.with_file_name("perfblame"));
-        let perfblame = args.perfblame.clone().or_else(beside).context("where is perfblame?")?;
+        let built = args.perfblame.clone().or_else(beside).context("where is perfblame?")?;
+        // A copy: whoever builds another one meanwhile does not change who is asked.
+        let perfblame = work.join("perfblame");
+        if !args.table_only {
+            let _ = std::fs::remove_file(&perfblame);
+            std::fs::copy(&built, &perfblame).with_context(|| built.display().to_string())?;
+        }
         // In turns, so that a table of what is there so far has some of everything.
         for spec in &specs {
             for project in &projects {

@@ -1,7 +1,7 @@
 //! How changed functions stand to what got slower.
 
 use hashbrown::HashMap;
-use perfblame_changes::{Addition, ChangeKind, FunctionChange};
+use perfblame_changes::{Addition, ChangeKind, FunctionChange, Language};
 
 use super::places::{Places, own_name};
 use super::{Code, brought_in, last_part};
@@ -38,6 +38,8 @@ pub(super) enum How {
     /// It is in no stack, and neither is this function, which the suspect or a caller so many calls above it calls, and
     /// which leads to it.
     InlinedThrough(usize, String),
+    /// The suspect calls it, and what a virtual machine inlines can count as the caller's own.
+    Called,
     /// It holds the suspect or is held by it: a closure, a local function.
     Holds,
     /// It is in the same file or class.
@@ -55,6 +57,7 @@ impl Relation {
             How::Inlined(0, _) => ("called by it and inlined".to_owned(), None),
             How::Inlined(_, caller) => (format!("inlined into its caller `{caller}`"), None),
             How::InlinedThrough(_, via) => (format!("inlined by way of `{via}`"), None),
+            How::Called => ("called by it, where it may be inlined".to_owned(), None),
             How::Holds => ("one holds the other".to_owned(), None),
             How::Beside => ("in the same file".to_owned(), None),
         };
@@ -205,6 +208,31 @@ impl Gathered<'_> {
         for (_, change, part) in self.changed_below(tree, row) {
             self.add(change, How::Below, share * part);
         }
+        self.called(tree, row, share);
+    }
+
+    /// The changed functions that a context calls, for what grew in the context itself: profilers of virtual machines
+    /// give samples in a function that was inlined to the caller where they do not know better. Stacks of native code
+    /// are unwound with debug information, which does know.
+    fn called(&mut self, tree: &DiffTree, row: usize, share: f64) {
+        let mut seen = Vec::new();
+        let own = share * (1.0 - self.from_below);
+        for below in subtree(tree, row).skip(1).take_while(|_| own > 0.0) {
+            if tree.rows[below].parent != u32::try_from(row).ok() {
+                continue;
+            }
+            let Some(change) = self.places.change[tree.rows[below].function as usize] else {
+                continue;
+            };
+            let now = self.code.changes.functions[change].after.as_ref();
+            let inlines = now.is_some_and(|now| {
+                matches!(now.language, Language::Java | Language::JavaScript | Language::TypeScript)
+            });
+            if inlines && !seen.contains(&change) {
+                seen.push(change);
+                self.add(change, How::Called, own);
+            }
+        }
     }
 
     /// Rows of the highest changed functions below a context, their changes, and the part of the growth that is there.
@@ -317,6 +345,8 @@ impl Gathered<'_> {
             How::Inlined(calls, _) | How::InlinedThrough(calls, _) => {
                 0.6 / (1.0 + 0.35 * *calls as f64)
             }
+            How::Called if brings => 0.8,
+            How::Called => 0.5,
             How::Holds => 0.8,
             How::Below => 0.9,
             How::Beside => 0.1,
@@ -336,6 +366,7 @@ fn rank(how: &How) -> usize {
         How::Inlined(calls, _) | How::InlinedThrough(calls, _) => 100 + calls,
         How::Holds => 200,
         How::Below => 300,
+        How::Called => 350,
         How::Beside => 400,
     }
 }

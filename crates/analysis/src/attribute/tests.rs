@@ -200,6 +200,39 @@ fn functions_are_inlined_by_way_of_others() {
     );
 }
 
+#[test]
+fn samples_in_a_function_that_was_inlined_can_count_as_the_callers() {
+    // The virtual machine made `parse` a part of `load`, which is what seems to have grown.
+    let after = "
+main 160
+  load 100
+    parse 5
+  show 50";
+    let changes =
+        functions(vec![modified("show", &[Addition::Loop]), modified("parse", &[Addition::Loop])]);
+    check(
+        compared(BEFORE, after),
+        SOURCES,
+        &changes,
+        &expect![[r#"
+        explained, 2 of 2 reached
+        load (slower)
+          parse 0.80: called by it, where it may be inlined; a loop is new
+    "#]],
+    );
+    // Debug information of native code tells inlined functions apart.
+    check_in(
+        Language::C,
+        compared(BEFORE, after),
+        SOURCES,
+        &changes,
+        &expect![[r#"
+        unexplained, 2 of 2 reached
+        load (slower)
+    "#]],
+    );
+}
+
 /// `load` is called more often by what it looks like, with all that it calls; the growth is in `parse`.
 fn all_of_load() -> Diff {
     let mut answer = compared(BEFORE, SLOWER_PARSE);
