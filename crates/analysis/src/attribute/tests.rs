@@ -215,10 +215,10 @@ main 160
         SOURCES,
         &changes,
         &expect![[r#"
-        explained, 2 of 2 reached
-        load (slower)
-          parse 0.80: called by it, where it may be inlined; a loop is new
-    "#]],
+            explained, 2 of 2 reached
+            load (slower)
+              parse 0.80: called below it; a loop is new
+        "#]],
     );
     // Debug information of native code tells inlined functions apart.
     check_in(
