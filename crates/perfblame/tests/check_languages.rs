@@ -127,18 +127,18 @@ fn init_knows_npm_packages() {
     let package = r#"{"name":"tool","version":"1.0.0","scripts":{"bench":"node bench/main.js","test":"false"}}"#;
     let script = script(1, "one").replace("3e7", "3e6");
     let files = [("package.json", package), ("bench/main.js", &*script)];
-    check_init(&files, ("bench/main.js", &script.replace("one", "two")), "an npm package");
+    check_init(&files, ("bench/main.js", &script.replace("'one'", "'two'")), "an npm package");
     // A program with a name of its own, and nothing to measure with.
     let package = r#"{"name":"tool","version":"1.0.0","bin":{"tool":"cli.js"}}"#;
     let files = [("package.json", package), ("cli.js", &*script)];
-    check_init(&files, ("cli.js", &script.replace("one", "two")), "an npm package");
+    check_init(&files, ("cli.js", &script.replace("'one'", "'two'")), "an npm package");
 }
 
 #[test]
 fn init_knows_python_projects() {
     let manifest = "[project]\nname = \"my-tool\"\nversion = \"1.0\"\n";
     let program = python(1, "one").replace("3000000", "500000");
-    let change = program.replace("one", "two");
+    let change = program.replace("'one'", "'two'");
     let files = [
         ("pyproject.toml", manifest),
         ("src/my_tool/__init__.py", ""),
