@@ -9,6 +9,7 @@ use perfblame_cct::{
 };
 use perfblame_fixtures::{synthetic_frames, synthetic_profile, synthetic_stacks};
 
+use crate::inference;
 use crate::matching;
 use crate::table::Row;
 
@@ -20,6 +21,7 @@ pub const BENCHES: &[(&str, InProcess)] = &[
     ("a tree of 1.5 million nodes", large_tree),
     ("critical graph of timelines", timelines),
     ("matching two trees", matching::match_trees),
+    ("inferring latencies", inference::infer),
 ];
 
 /// Depth of the stacks that trees are made of.

@@ -7,6 +7,7 @@ mod changes;
 mod classes;
 mod diffs;
 mod in_process;
+mod inference;
 mod inputs;
 mod matching;
 mod measure;

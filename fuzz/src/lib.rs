@@ -21,6 +21,26 @@ pub fn read(name: &str, data: &[u8]) {
     }
 }
 
+/// Reads `data` as a trace of the operating system, in whatever format it seems to be, and infers latencies from it.
+pub fn read_trace(data: &[u8]) {
+    let grain = match data.last().map(|byte| byte % 2) {
+        Some(0) => perfblame_cct::Grain::CallSites,
+        _ => perfblame_cct::Grain::Functions,
+    };
+    let options = ReadOptions { grain, times: perfblame_cct::Times::Keep, ..ReadOptions::default() };
+    let Ok(input) = Input::from_bytes(data.to_vec()) else { return };
+    let how = perfblame_latency::Options { instances: true, ..Default::default() };
+    let mut inference = perfblame_latency::Inference::new(how);
+    if let Ok(perfblame_readers::TraceRead::Trace(_, place)) =
+        perfblame_readers::read_trace(input, &options, &mut inference)
+    {
+        assert_eq!(inference.totals(&place).len(), place.len());
+        for call in inference.instances() {
+            assert!(call.conservative <= call.estimate && call.estimate <= call.longest);
+        }
+    }
+}
+
 /// Reads `data` as source: the first byte chooses the language, and the rest is compared with its own first half.
 pub fn parse_source(data: &[u8]) {
     const NAMES: [&str; 9] =

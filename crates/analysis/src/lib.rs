@@ -9,6 +9,7 @@ mod attribute;
 mod check;
 mod diff;
 mod find;
+mod infer;
 mod load;
 mod names;
 mod part;
@@ -29,9 +30,14 @@ pub use diff::{
     WhichSide, diff, is_waiting, ranked_paths,
 };
 pub use find::{FindError, find_function};
-pub use load::{LoadError, LoadErrorKind, LoadOptions, Loaded, Names, PartialStacks, load};
+pub use infer::{
+    CallView, FunctionLatency, InferQuery, Inferred, LatencyNode, LatencyTree, RoleTime, WaitTotal,
+    WaitView, infer, is_inferred,
+};
+pub use load::{LoadError, LoadErrorKind, LoadOptions, Loaded, Names, PartialStacks, Traces, load};
 pub use names::{full_name, function_name};
 pub use part::{Part, part_of};
+pub use perfblame_latency::{Continuity, Latency, WaitOn};
 pub use show::{
     Detail, FunctionCost, FunctionView, LayerCost, MetricTotal, Neighbours, RoleCost, RunTotal,
     Selection, ShowError, ShowQuery, SortBy, Summary, TaskCost, ThreadCost, ThreadView,

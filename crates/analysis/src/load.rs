@@ -11,8 +11,10 @@ use perfblame_cct::{
     Grain, MATCH_THRESHOLD, NameKinds, Profile, RunSet, TRUNCATED, Times, Warning, coarsen,
     merge_partial_stacks, merge_runs, normalise,
 };
+use perfblame_latency::Inference;
 use perfblame_readers::{
-    Input, ReadError, ReadErrorKind, ReadOptions, Tally, perfblame_file, read,
+    Input, ReadError, ReadErrorKind, ReadOptions, Tally, TraceRead, perfblame_file, read,
+    read_trace,
 };
 
 use crate::sources::Source;
@@ -38,6 +40,18 @@ pub struct LoadOptions {
     pub names: Names,
     /// Whether stacks that were cut off are put where they belong.
     pub partial: PartialStacks,
+    /// What becomes of traces of the operating system.
+    pub traces: Traces,
+}
+
+/// What to do with stacks taken at system calls and context switches.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Traces {
+    /// Count the events, as of any other profile.
+    #[default]
+    AsProfiles,
+    /// Infer the latencies of functions.
+    Infer,
 }
 
 /// What to do with stacks whose outermost frames were cut off.
@@ -167,6 +181,15 @@ fn is_no_profile(error: &LoadError) -> bool {
     matches!(error.kind, ReadErrorKind::UnknownFormat | ReadErrorKind::Empty)
 }
 
+/// Opens an input.
+pub(crate) fn open(source: &Source, tally: Tally) -> Result<Input, LoadError> {
+    let input = match source {
+        Source::File(path) | Source::Found(path) => Input::open_counted(path, tally),
+        Source::Stdin => Input::from_stream_counted(Box::new(std::io::stdin()), tally),
+    };
+    input.map_err(|error| LoadError::new(source.name(), explained(error)))
+}
+
 /// The runs of one input: one, but for files that keep several apart.
 fn load_one(
     source: &Source,
@@ -174,11 +197,7 @@ fn load_one(
     tally: Tally,
 ) -> Result<Vec<Profile>, LoadError> {
     let failed = |error: ReadError| LoadError::new(source.name(), explained(error));
-    let input = match source {
-        Source::File(path) | Source::Found(path) => Input::open_counted(path, tally),
-        Source::Stdin => Input::from_stream_counted(Box::new(std::io::stdin()), tally),
-    };
-    let input = input.map_err(failed)?;
+    let input = open(source, tally)?;
     let names = match options.names {
         Names::Normalised => NameKinds::default(),
         Names::AsRecorded => NameKinds::none(),
@@ -188,7 +207,16 @@ fn load_one(
         runs.into_iter().map(|run| normalise(run, names)).collect()
     } else {
         let read_options = ReadOptions { grain: options.grain, times: options.times, names };
-        vec![read(input, &read_options).map_err(failed)?]
+        let profile = match options.traces {
+            Traces::AsProfiles => read(input, &read_options),
+            Traces::Infer => {
+                let mut inference = Inference::default();
+                read_trace(input, &read_options, &mut inference).map(|read| match read {
+                    TraceRead::Trace(profile, _) | TraceRead::Profile(profile) => *profile,
+                })
+            }
+        };
+        vec![profile.map_err(failed)?]
     };
     Ok(runs.into_iter().map(|run| whole_stacks(run, options)).collect())
 }
@@ -213,7 +241,7 @@ fn whole_stacks(profile: Profile, options: LoadOptions) -> Profile {
 }
 
 /// The operating system's words without their number, and a next step where it has none.
-fn explained(error: ReadError) -> ReadError {
+pub(crate) fn explained(error: ReadError) -> ReadError {
     let ReadErrorKind::Io(io) = &error.kind else { return error };
     match io.kind() {
         std::io::ErrorKind::NotFound => ReadError {

@@ -93,6 +93,9 @@ pub struct Inference {
     totals: Vec<NodeLatency>,
     /// Running time of each context, by node.
     pub(crate) busy: Vec<i64>,
+    /// Waiting that is credited to a context and happened below it, less what happened in it and is credited elsewhere;
+    /// by node.
+    moved: Vec<i64>,
     /// System calls made by each context that are not for waiting, by node.
     pub(crate) other_calls: Vec<u32>,
     pub(crate) waits: HashMap<WaitKey, WaitSum>,
@@ -135,6 +138,16 @@ impl Inference {
             if let Some(slot) = by_row.get_mut(row) {
                 *slot = *totals;
             }
+        }
+        by_row
+    }
+
+    /// How much of what happened below a context is credited to it, or the other way round, by the rows of the tree that
+    /// the builder became: a context's own cost is its own latency and this.
+    pub fn moved(&self, place: &Placement) -> Vec<i64> {
+        let mut by_row = vec![0; place.len()];
+        for (open, moved) in self.moved.iter().enumerate() {
+            by_row[place.of(OpenNode::new(open)).index()] = *moved;
         }
         by_row
     }
@@ -221,6 +234,12 @@ impl Inference {
         totals.estimate.add(took.estimate);
         totals.longest.add(took.longest);
         builder.add(call.cursor, Some(thread), metrics.instances, 1);
+        builder.time_call(
+            call.begun,
+            call.begun.saturating_add(took.estimate),
+            call.cursor,
+            Some(thread),
+        );
         if self.options.instances {
             self.instances.push(Instance {
                 node: call.cursor.node(),
@@ -346,6 +365,7 @@ impl Inference {
         let Some(on) = off.on else {
             return self.queued(builder, row, off.who, time);
         };
+        self.move_waiting(row, Some(off.who), time);
         builder.add(call.cursor, Some(thread), metrics.latency, time);
         builder.add(call.cursor, Some(thread), metrics.waiting, time);
         builder.add(call.cursor, Some(thread), metrics.waiting_on[on as usize], time);
@@ -367,6 +387,7 @@ impl Inference {
         }
         let frame =
             *self.run_queue.get_or_insert_with(|| builder.named_frame(RUN_QUEUE, Layer::Idle));
+        self.move_waiting(row, None, time);
         let at = builder.child(call.cursor, frame);
         builder.add(at, Some(thread), metrics.latency, time);
         let key = WaitKey {
@@ -379,6 +400,21 @@ impl Inference {
         let sum = self.waits.entry(key).or_default();
         sum.total = sum.total.saturating_add(time);
         sum.count += 1;
+    }
+
+    /// Notes that time spent in the innermost call is credited to another one, or to none.
+    fn move_waiting(&mut self, row: usize, to: Option<usize>, time: i64) {
+        let calls = &self.states[row].calls;
+        let node = |call: &OpenCall| call.cursor.node().index();
+        let (from, to) = (calls.last().map(node), to.and_then(|to| calls.get(to)).map(node));
+        if let Some(from) = from {
+            let slot = at(&mut self.moved, from);
+            *slot = slot.saturating_sub(time);
+        }
+        if let Some(to) = to {
+            let slot = at(&mut self.moved, to);
+            *slot = slot.saturating_add(time);
+        }
     }
 
     /// Back on a processor, as is known for sure.
@@ -640,6 +676,10 @@ impl EventSink for Inference {
             self.close_from(builder, row, 0, seen);
         }
         self.finished_waits = idle::settle(self, builder);
+        for wait in self.finished_waits.iter().filter(|wait| wait.idle) {
+            let slot = at(&mut self.moved, wait.node.index());
+            *slot = slot.saturating_sub(wait.total);
+        }
         self.totals.resize(builder.nodes(), NodeLatency::default());
         let mut keep = vec![metrics.latency, metrics.waiting];
         let waited: Vec<WaitOn> =

@@ -2,6 +2,7 @@
 
 mod check;
 mod diff;
+mod infer;
 mod record;
 
 use std::fmt::Write as _;
@@ -17,6 +18,7 @@ pub use check::{
     WhatToRun,
 };
 pub use diff::{CodeArgs, DiffArgs, DiffFormat, Least, MethodArg, NormalizeArg};
+pub use infer::{InferArgs, InferFormat, ModeArg};
 pub use record::{CallGraphArg, EventArg, OsEventArg, RecordArgs, WhatArg};
 
 const STYLES: Styles = Styles::styled()
@@ -74,6 +76,8 @@ pub enum Command {
     Show(Box<ShowArgs>),
     /// Say what made it slower: runs before against runs after
     Diff(Box<DiffArgs>),
+    /// Infer function latencies from a trace of system calls and context switches
+    Infer(Box<InferArgs>),
     /// Make profiles: run a program under the profiler that fits, once or many times
     Record(Box<RecordArgs>),
     /// Say what a change did to performance: build, run and compare two revisions

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use perfblame_analysis::{LoadOptions, Names, PartialStacks, choose_metric};
+use perfblame_analysis::{LoadOptions, Names, PartialStacks, Traces, choose_metric};
 use perfblame_cct::{Grain, RunSet, Times};
 use perfblame_readers::Input;
 use perfblame_report::{Roots, Style, Target, WriteOptions};
@@ -23,6 +23,7 @@ pub fn run(args: &ConvertArgs, terminal: &Terminal) -> anyhow::Result<()> {
         times: if target.holds_times() { Times::Keep } else { Times::Drop },
         names: Names::AsRecorded,
         partial: PartialStacks::Keep,
+        traces: Traces::AsProfiles,
     };
     let loaded = read(inputs, options, terminal)?;
     let metric = choose_metric(&loaded.runs, args.metric.as_deref())?;

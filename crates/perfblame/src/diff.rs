@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use perfblame_analysis::{
     ChangedFunction, Diff, DiffQuery, LoadError, LoadOptions, Loaded, Method, Names, Normalize,
-    Part, Source, Verdict, diff, expand, load, part_of,
+    Part, Source, Traces, Verdict, diff, expand, is_inferred, load, part_of,
 };
 use perfblame_cct::{Grain, Times};
 use perfblame_readers::Tally;
@@ -134,6 +134,11 @@ impl DiffArgs {
             grain: match self.method {
                 MethodArg::Stages => Grain::CallSites,
                 _ => Grain::Functions,
+            },
+            // Events can still be compared as such, by the name of their metric.
+            traces: match &self.metric {
+                Some(metric) if !is_inferred(metric) => Traces::AsProfiles,
+                _ => Traces::Infer,
             },
             ..LoadOptions::default()
         };

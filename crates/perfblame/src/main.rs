@@ -9,6 +9,7 @@ mod convert;
 mod diff;
 mod failure;
 mod hook;
+mod infer;
 mod output;
 mod progress;
 mod record;
@@ -32,6 +33,7 @@ fn main() -> ExitCode {
     let result = match &args.command {
         args::Command::Show(args) => show::run(args, &terminal).map(|()| ExitCode::SUCCESS),
         args::Command::Diff(args) => diff::run(args, &terminal),
+        args::Command::Infer(args) => infer::run(args, &terminal).map(|()| ExitCode::SUCCESS),
         args::Command::Record(args) => record::run(args, &terminal),
         args::Command::Check(args) => check::run(args, &terminal),
         args::Command::Bisect(args) => check::bisect(args, &terminal),

@@ -33,6 +33,7 @@ mod macos_sample;
 mod module_frame;
 pub mod native;
 mod nettrace;
+mod os_trace;
 mod otlp;
 mod outline;
 pub mod perf_data;
@@ -64,14 +65,53 @@ mod xml;
 mod xperf;
 mod zip;
 
-use perfblame_cct::Profile;
+use perfblame_cct::{EventSink, Profile};
 
 pub use error::{ReadError, ReadErrorKind};
 pub use format::{FORMATS, Format, ReadOptions, detect};
 pub use input::{Input, ReadSeek, Tally};
+pub use os_trace::Read as TraceRead;
 
 /// Reads whatever an input holds.
 pub fn read(input: Input, options: &ReadOptions) -> Result<Profile, ReadError> {
+    read_as(input, |format, input| (format.read)(input, options))
+}
+
+/// Reads whatever an input holds, and hands the events to `sink` if it is a trace of the operating system: stacks at
+/// system calls and context switches. The trace goes by without being kept.
+pub fn read_trace(
+    input: Input,
+    options: &ReadOptions,
+    sink: &mut dyn EventSink,
+) -> Result<TraceRead, ReadError> {
+    let mut placement = None;
+    let profile = read_as(input, |format, input| {
+        let found = match format.name {
+            name if name == perf_script::FORMAT.name => {
+                perf_script::read_trace(input, options, sink)?
+            }
+            name if name == perf_data::FORMAT.name => perf_data::read_trace(input, options, sink)?,
+            name if name == strace::FORMAT.name => strace::read_trace(input, options, sink)?,
+            _ => TraceRead::Profile(Box::new((format.read)(input, options)?)),
+        };
+        match found {
+            TraceRead::Trace(profile, place) => {
+                placement = Some(place);
+                Ok(*profile)
+            }
+            TraceRead::Profile(profile) => Ok(*profile),
+        }
+    })?;
+    Ok(match placement {
+        Some(placement) => TraceRead::Trace(Box::new(profile), placement),
+        None => TraceRead::Profile(Box::new(profile)),
+    })
+}
+
+fn read_as(
+    input: Input,
+    read: impl FnOnce(&'static Format, Input) -> Result<Profile, ReadError>,
+) -> Result<Profile, ReadError> {
     if input.head().is_empty() {
         return Err(ReadError::new(ReadErrorKind::Empty));
     }
@@ -79,7 +119,7 @@ pub fn read(input: Input, options: &ReadOptions) -> Result<Profile, ReadError> {
         let help = "`perfblame show --help` lists the formats";
         return Err(ReadError::new(ReadErrorKind::UnknownFormat).help(help));
     };
-    let mut profile = (format.read)(input, options).map_err(|error| {
+    let mut profile = read(format, input).map_err(|error| {
         let help = match &error.kind {
             // Recognised by its first bytes, and then no more could be had.
             ReadErrorKind::Io(_) => {

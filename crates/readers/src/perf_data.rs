@@ -12,6 +12,7 @@ mod frames;
 mod header;
 mod modules;
 mod naming;
+mod os_events;
 mod process;
 mod rounds;
 mod sample;
@@ -29,12 +30,13 @@ use std::path::Path;
 use std::sync::mpsc::sync_channel;
 use std::thread;
 
-use perfblame_cct::Profile;
+use perfblame_cct::{EventSink, Placement, Profile};
 
 use crate::error::ReadError;
 use crate::format::{Format, ReadOptions};
 use crate::input::Input;
 use crate::native::ByteOrder;
+use crate::os_trace::{Emitter, Read as TraceRead};
 use crate::read_ahead::ReadAhead;
 pub use contents::Contents;
 use header::{Recording, Shape, opening, read_file_header};
@@ -60,6 +62,27 @@ pub fn sniff(input: &Input) -> bool {
 
 /// Reads a recording.
 pub fn read(input: Input, options: &ReadOptions) -> Result<Profile, ReadError> {
+    Ok(read_recording(input, options, None)?.0)
+}
+
+/// Hands the events of a trace to `sink`; any other recording is a profile.
+pub(crate) fn read_trace(
+    input: Input,
+    options: &ReadOptions,
+    sink: &mut dyn EventSink,
+) -> Result<TraceRead, ReadError> {
+    let (profile, placement) = read_recording(input, options, Some(sink))?;
+    Ok(match placement {
+        Some(placement) => TraceRead::Trace(Box::new(profile), placement),
+        None => TraceRead::Profile(Box::new(profile)),
+    })
+}
+
+fn read_recording(
+    input: Input,
+    options: &ReadOptions,
+    sink: Option<&mut dyn EventSink>,
+) -> Result<(Profile, Option<Placement>), ReadError> {
     let Some(opening) = opening(input.head()) else {
         return Err(ReadError::malformed(0, "no perf.data magic"));
     };
@@ -71,7 +94,7 @@ pub fn read(input: Input, options: &ReadOptions) -> Result<Profile, ReadError> {
             let recording = Recording::default();
             let start = Start { order: opening.order, offset: PIPE_HEADER, recording, origin };
             // A pipe may keep us waiting, a packed file must be unpacked: both on a thread of its own.
-            read_records(ReadAhead::new(stream), start, options)
+            read_records(ReadAhead::new(stream), start, options, sink)
         }
         Shape::File => {
             let mut file = input.into_seekable()?;
@@ -82,7 +105,7 @@ pub fn read(input: Input, options: &ReadOptions) -> Result<Profile, ReadError> {
             let there = end.saturating_sub(data.offset);
             let size = data.size.unwrap_or(there);
             let start = Start { order: opening.order, offset: data.offset, recording, origin };
-            let mut profile = read_records(file.take(size), start, options)?;
+            let (mut profile, placement) = read_records(file.take(size), start, options, sink)?;
             let cut = match data.size {
                 None => Some(
                     "perf was stopped before it could finish the file; names and build ids are missing",
@@ -96,7 +119,7 @@ pub fn read(input: Input, options: &ReadOptions) -> Result<Profile, ReadError> {
                 let (code, message) = ("truncated".to_owned(), message.to_owned());
                 profile.warnings.push(perfblame_cct::Warning { code, message, count: 1 });
             }
-            Ok(profile)
+            Ok((profile, placement))
         }
     }
 }
@@ -115,7 +138,8 @@ fn read_records(
     input: impl Read + Send + 'static,
     start: Start,
     options: &ReadOptions,
-) -> Result<Profile, ReadError> {
+    sink: Option<&mut dyn EventSink>,
+) -> Result<(Profile, Option<Placement>), ReadError> {
     let (send, batches) = sync_channel(BATCHES);
     let walk = move || {
         let Start { order, offset, recording, origin } = start;
@@ -127,7 +151,7 @@ fn read_records(
         session.finish(records.damage)
     };
     let walking = thread::Builder::new().name("walk".to_owned()).spawn(walk)?;
-    let mut naming = Naming::new(options);
+    let mut naming = Naming::new(options, sink.map(Emitter::in_order));
     for batch in batches {
         naming.take(batch);
     }

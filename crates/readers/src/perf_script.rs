@@ -9,12 +9,13 @@
 mod comments;
 mod header;
 mod metrics;
+mod nameless;
 pub(crate) mod symbol;
 
 use hashbrown::HashMap;
 use perfblame_cct::{
-    Frame, FrameId, Function, Grain, Layer, Profile, ProfileBuilder, StringId, Thread, ThreadId,
-    position,
+    EventSink, Frame, FrameId, Function, Grain, Layer, Placement, Profile, ProfileBuilder,
+    StringId, Thread, ThreadId, position,
 };
 
 use crate::byte_memo::ByteMemo;
@@ -22,10 +23,12 @@ use crate::error::ReadError;
 use crate::format::{Format, ReadOptions};
 use crate::input::Input;
 use crate::native::layer_of;
+use crate::os_trace::{self, Emitter, Read};
 use crate::text::{self, Blocks, excerpt, shown, trim};
 use comments::Comments;
 use header::Header;
 use metrics::{Metrics, Worth};
+use nameless::NamelessFunctions;
 use symbol::{FrameText, UNKNOWN};
 
 pub(crate) use header::seconds;
@@ -83,8 +86,37 @@ fn sure_header(line: &[u8]) -> Option<Header<'_>> {
 
 /// Reads the text of `perf script`.
 pub fn read(input: Input, options: &ReadOptions) -> Result<Profile, ReadError> {
+    Ok(read_lines(input, options, None)?.0)
+}
+
+/// True when the first samples are of system calls or context switches.
+fn is_trace(input: &Input) -> bool {
+    let head = text::head(input);
+    text::head_lines(input, &head)
+        .filter_map(sure_header)
+        .any(|header| os_trace::is_os_event(&shown(header.event)))
+}
+
+/// Hands the events of a trace to `sink`; anything else is a profile.
+pub(crate) fn read_trace(
+    input: Input,
+    options: &ReadOptions,
+    sink: &mut dyn EventSink,
+) -> Result<Read, ReadError> {
+    if !is_trace(&input) {
+        return Ok(Read::Profile(Box::new(read(input, options)?)));
+    }
+    let (profile, placement) = read_lines(input, options, Some(Emitter::sorting(sink)))?;
+    Ok(Read::Trace(Box::new(profile), placement))
+}
+
+fn read_lines(
+    input: Input,
+    options: &ReadOptions,
+    trace: Option<Emitter<'_>>,
+) -> Result<(Profile, Placement), ReadError> {
     let mut blocks = Blocks::new(input)?;
-    let mut reader = Reader::new(options.builder());
+    let mut reader = Reader::new(options.builder(), trace);
     while let Some(block) = blocks.next()? {
         for line in text::lines(block) {
             reader.line(line);
@@ -100,11 +132,17 @@ pub fn read(input: Input, options: &ReadOptions) -> Result<Profile, ReadError> {
 struct Sample {
     thread: Option<ThreadId>,
     time: Option<i64>,
-    worth: Worth,
+    /// None where samples are handed on as events.
+    worth: Option<Worth>,
 }
 
-struct Reader {
+struct Reader<'s> {
     builder: ProfileBuilder,
+    /// Where events go that are handed on one by one.
+    trace: Option<Emitter<'s>>,
+    /// The event of the open sample, where it is handed on.
+    event: Vec<u8>,
+    objects: NamelessFunctions,
     comments: Comments,
     metrics: Metrics,
     with_addresses: bool,
@@ -136,11 +174,15 @@ struct FrameRange {
     inlined: bool,
 }
 
-impl Reader {
-    fn new(builder: ProfileBuilder) -> Self {
+impl<'s> Reader<'s> {
+    fn new(builder: ProfileBuilder, trace: Option<Emitter<'s>>) -> Self {
         Self {
-            with_addresses: builder.grain() != Grain::Functions,
+            // Calls from different places of a function are different calls.
+            with_addresses: builder.grain() != Grain::Functions || trace.is_some(),
             builder,
+            trace,
+            event: Vec::new(),
+            objects: NamelessFunctions::default(),
             comments: Comments::default(),
             metrics: Metrics::default(),
             frames: ByteMemo::new(),
@@ -241,8 +283,14 @@ impl Reader {
             self.first_time = Some(self.first_time.map_or(time, |first| first.min(time)));
             self.last_time = Some(self.last_time.map_or(time, |last| last.max(time)));
         }
-        let worth =
-            self.metrics.worth(&mut self.builder, &self.comments, header.event, header.period);
+        let worth = if self.trace.is_some() {
+            self.event.clear();
+            self.event.extend_from_slice(header.event);
+            None
+        } else {
+            let Self { builder, comments, metrics, .. } = self;
+            Some(metrics.worth(builder, comments, header.event, header.period))
+        };
         self.open = Some(Sample { thread, time: header.time, worth });
         self.rest.clear();
         self.rest.extend_from_slice(trim(header.rest));
@@ -254,6 +302,9 @@ impl Reader {
             return;
         }
         let lost = rest.split(|byte| *byte == b' ').filter_map(text::number).next_back();
+        if let Some(trace) = &mut self.trace {
+            return trace.lost(&mut self.builder, lost.unwrap_or(1));
+        }
         self.builder.warn_many("lost-samples", lost.unwrap_or(1), || {
             "the kernel lost samples: record at a lower rate or with larger buffers".to_owned()
         });
@@ -283,7 +334,14 @@ impl Reader {
             Ok(range) => range,
             Err(hash) => {
                 let text = shown(line.text());
-                let text = FrameText::parse(&text);
+                let mut text = FrameText::parse(&text);
+                // Functions without a name are told apart by where they are.
+                let nameless =
+                    self.trace.is_some().then(|| self.objects.name(&text, line.address()));
+                let nameless = nameless.flatten();
+                if let Some(name) = &nameless {
+                    text.symbol = name;
+                }
                 let start = self.known_frames.len();
                 let address = line.address().filter(|_| self.with_addresses);
                 symbol::intern(&mut self.builder, &text, address, &mut self.known_frames);
@@ -368,7 +426,7 @@ impl Reader {
             }
             return;
         };
-        if self.stack.is_empty() {
+        if self.stack.is_empty() && self.trace.is_none() {
             self.take_single_frame();
         }
         self.add(&sample);
@@ -383,25 +441,49 @@ impl Reader {
                     .to_owned()
             });
         }
+        if self.trace.is_some() {
+            self.stack.clear();
+            return;
+        }
         let worth = self.metrics.worth(&mut self.builder, &self.comments, b"", None);
-        self.add(&Sample { thread: None, time: None, worth });
+        self.add(&Sample { thread: None, time: None, worth: Some(worth) });
     }
 
     fn add(&mut self, sample: &Sample) {
         self.pending = 0;
         self.stack.reverse();
+        let Some(worth) = sample.worth else { return self.hand_on(sample) };
         let cursor = self.builder.stack(&self.stack);
         self.stack.clear();
         let Some(cursor) = cursor else { return };
         self.builder.count_samples(1);
-        let (metric, value) = sample.worth.event.unwrap_or((sample.worth.samples, 1));
+        let (metric, value) = worth.event.unwrap_or((worth.samples, 1));
         self.builder.add(cursor, sample.thread, metric, value);
-        if metric != sample.worth.samples {
-            self.builder.add(cursor, sample.thread, sample.worth.samples, 1);
+        if metric != worth.samples {
+            self.builder.add(cursor, sample.thread, worth.samples, 1);
         }
         if let Some(time) = sample.time {
             self.builder.time_sample(time, cursor, sample.thread, metric, value);
         }
+    }
+
+    /// Hands the sample on as an event.
+    fn hand_on(&mut self, sample: &Sample) {
+        let (Some(time), Some(thread)) = (sample.time, sample.thread) else {
+            self.stack.clear();
+            self.builder.warn("events-without-time", || {
+                "events without a time or a thread were left out; `perf script -F +time,tid` prints both"
+                    .to_owned()
+            });
+            return;
+        };
+        let (event, fields) = (shown(&self.event), shown(&self.rest));
+        let traced = os_trace::from_text(&event, &fields, self.comments.machine());
+        if let Some(trace) = &mut self.trace {
+            trace.event(&mut self.builder, (time, thread), traced, &self.stack);
+        }
+        self.builder.count_samples(1);
+        self.stack.clear();
     }
 
     /// A sample without call chain has its one frame on its first line, or none at all.
@@ -420,9 +502,12 @@ impl Reader {
         self.rest = rest;
     }
 
-    fn finish(mut self) -> Profile {
+    fn finish(mut self) -> (Profile, Placement) {
         self.end();
         self.metrics.finish(&mut self.builder);
+        if let Some(trace) = self.trace.take() {
+            trace.finish(&mut self.builder);
+        }
         self.name_processes();
         if let (Some(first), Some(last)) = (self.first_time, self.last_time) {
             self.builder.info.duration = Some(last.saturating_sub(first)).filter(|time| *time > 0);
@@ -430,7 +515,7 @@ impl Reader {
         if self.builder.info.producer.is_none() {
             self.builder.info.producer = Some("perf".to_owned());
         }
-        self.builder.finish()
+        self.builder.finish_placed()
     }
 
     /// A process is called what its first thread is called.

@@ -4,7 +4,8 @@
 
 use hashbrown::HashMap;
 use perfblame_cct::{
-    FrameId, Function, Layer, Metric, MetricId, Profile, ProfileBuilder, Thread, ThreadId, Unit,
+    EventSink, FrameId, Function, Layer, Metric, MetricId, Placement, Profile, ProfileBuilder,
+    Thread, ThreadId, Unit,
 };
 
 use crate::byte_memo::ByteMemo;
@@ -12,6 +13,7 @@ use crate::error::ReadError;
 use crate::format::{Format, ReadOptions};
 use crate::input::Input;
 use crate::module_frame::module_frame;
+use crate::os_trace::{Emitter, Read, Traced};
 use crate::perf_script::seconds;
 use crate::text::{self, Blocks, excerpt, number, shown, trim};
 
@@ -134,8 +136,12 @@ fn is_stack(line: &[u8]) -> bool {
     line.starts_with(b" > ")
 }
 
-struct Reader {
+struct Reader<'s> {
     builder: ProfileBuilder,
+    /// Where system calls go that are handed on with their stacks.
+    trace: Option<Emitter<'s>>,
+    /// The name of the last call, where it is handed on.
+    name: String,
     wall: MetricId,
     calls: MetricId,
     threads: HashMap<u64, ThreadId>,
@@ -173,12 +179,42 @@ impl Clock {
 
 /// Reads strace's log.
 pub fn read(input: Input, options: &ReadOptions) -> Result<Profile, ReadError> {
+    Ok(read_lines(input, options, None)?.0)
+}
+
+/// Hands system calls to `sink`, if the log has their times and stacks; else it is a profile.
+pub(crate) fn read_trace(
+    input: Input,
+    options: &ReadOptions,
+    sink: &mut dyn EventSink,
+) -> Result<Read, ReadError> {
+    let head = text::head(&input);
+    let (mut timed, mut stacks) = (false, false);
+    for line in text::head_lines(&input, &head) {
+        stacks |= is_stack(line);
+        timed |= parse(line).is_some_and(|line| line.time.is_some());
+    }
+    drop(head);
+    if !(timed && stacks) {
+        return Ok(Read::Profile(Box::new(read(input, options)?)));
+    }
+    let (profile, placement) = read_lines(input, options, Some(Emitter::sorting(sink)))?;
+    Ok(Read::Trace(Box::new(profile), placement))
+}
+
+fn read_lines(
+    input: Input,
+    options: &ReadOptions,
+    trace: Option<Emitter<'_>>,
+) -> Result<(Profile, Placement), ReadError> {
     let mut blocks = Blocks::new(input)?;
     let mut builder = options.builder();
     let wall = builder.metric(Metric::exact("wall", Unit::Nanoseconds));
     let calls = builder.metric(Metric::exact("calls", Unit::Count));
     let mut reader = Reader {
         builder,
+        trace,
+        name: String::new(),
         wall,
         calls,
         threads: HashMap::new(),
@@ -198,10 +234,13 @@ pub fn read(input: Input, options: &ReadOptions) -> Result<Profile, ReadError> {
         reader.builder.warn("cut-off", || format!("the file ends early: {why}"));
     }
     reader.builder.info.producer = Some("strace".to_owned());
-    Ok(reader.builder.finish())
+    if let Some(trace) = reader.trace.take() {
+        trace.finish(&mut reader.builder);
+    }
+    Ok(reader.builder.finish_placed())
 }
 
-impl Reader {
+impl Reader<'_> {
     fn line(&mut self, line: &[u8]) {
         if is_stack(line) {
             if self.open.is_some() {
@@ -229,7 +268,13 @@ impl Reader {
             _ => now,
         };
         let name = self.call_frame(parsed.name);
-        let thread = parsed.pid.map(|pid| self.thread(pid));
+        let mut thread = parsed.pid.map(|pid| self.thread(pid));
+        if self.trace.is_some() {
+            shown(parsed.name).as_ref().clone_into(&mut self.name);
+            // A log of one thread does not number it.
+            let nameless = self.builder.string("");
+            thread.get_or_insert_with(|| self.builder.thread(Thread::named(nameless)));
+        }
         self.stack.clear();
         self.stack.push(name);
         self.open = Some(Call { thread, start, duration: parsed.duration });
@@ -237,6 +282,9 @@ impl Reader {
 
     fn end(&mut self) {
         let Some(call) = self.open.take() else { return };
+        if self.trace.is_some() {
+            return self.hand_on(&call);
+        }
         self.stack.reverse();
         let Some(at) = self.builder.stack(&self.stack) else { return };
         self.builder.add(at, call.thread, self.calls, 1);
@@ -246,6 +294,22 @@ impl Reader {
                 self.builder.time_call(start, start.saturating_add(duration), at, call.thread);
             }
         }
+    }
+
+    /// Hands a call on as two events with one stack.
+    fn hand_on(&mut self, call: &Call) {
+        // The first frame stands for the call itself.
+        let stack: Vec<FrameId> = self.stack.iter().skip(1).rev().copied().collect();
+        let (Some(trace), Some(thread), Some(start)) = (&mut self.trace, call.thread, call.start)
+        else {
+            return;
+        };
+        trace.event(&mut self.builder, (start, thread), Traced::Enter(&self.name), &stack);
+        if let Some(duration) = call.duration {
+            let end = start.saturating_add(duration);
+            trace.event(&mut self.builder, (end, thread), Traced::Exit(&self.name), &stack);
+        }
+        self.builder.count_samples(1);
     }
 
     fn call_frame(&mut self, name: &[u8]) -> FrameId {

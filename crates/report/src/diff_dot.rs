@@ -8,9 +8,10 @@ use std::io::{self, Write};
 use hashbrown::HashMap;
 use perfblame_analysis::{CriticalNode, Diff, FunctionView, Method, Suspect};
 
-use crate::diff_words::{Words, headline};
+use crate::diff_words::{Words, headline, is_time};
 use crate::layout::{Look, clean, shortened, shortened_path, wrapped};
 use crate::numbers::{counted, in_percent};
+use crate::pa_cct;
 use crate::show_text::place_of;
 use crate::stage_words::{parts, signed_cost, why, why_weight};
 
@@ -36,6 +37,9 @@ struct Call<'a> {
 pub fn diff_dot(diff: &Diff, out: &mut dyn Write) -> io::Result<()> {
     let words = Words::of(diff, true);
     let mut title = wrapped(&headline(diff, words), TITLE_WIDTH);
+    if diff.method == Method::Paths && is_time(&diff.metric) {
+        return paths_dot(diff, title, out);
+    }
     let calls = match (diff.method, &diff.graph) {
         (_, Some(graph)) => graph.nodes.iter().map(|node| critical_call(node, words)).collect(),
         (Method::Paths, None) => {
@@ -72,6 +76,22 @@ pub fn diff_dot(diff: &Diff, out: &mut dyn Write) -> io::Result<()> {
             writeln!(out, "  n{parent} -> n{row};")?;
         }
     }
+    writeln!(out, "}}")
+}
+
+/// Both workloads on top of each other, as far as the first paths go.
+fn paths_dot(diff: &Diff, mut title: Vec<String>, out: &mut dyn Write) -> io::Result<()> {
+    let left_out = diff.paths.len().saturating_sub(pa_cct::PATHS);
+    if left_out > 0 {
+        let paths = counted(left_out as u64, "path", "paths");
+        title.push(format!("{paths} of the least difference left out"));
+    }
+    title.push("red: after, blue: before".to_owned());
+    writeln!(out, "digraph perfblame {{")?;
+    let label = escaped(title.iter().map(String::as_str));
+    writeln!(out, "  graph [label=\"{label}\", labelloc=t];")?;
+    writeln!(out, "  node [shape=box];")?;
+    pa_cct::dot(&diff.paths, true, out)?;
     writeln!(out, "}}")
 }
 

@@ -8,7 +8,7 @@ use super::comparable::{Scaling, quantum, unequal_lengths};
 use super::metric::choose;
 use super::{
     Diff, DiffError, DiffQuery, DiffRow, DiffTree, Estimate, Fate, Method, MinDelta, RuntimeCost,
-    SideTotals, Suspect, critical_graph, labels, paths, stages, waits, warnings, was,
+    SideTotals, Suspect, critical_graph, inferred, labels, paths, stages, waits, warnings, was,
 };
 use crate::{FunctionView, Loaded};
 
@@ -78,6 +78,7 @@ pub fn diff(before: &Loaded, after: &Loaded, query: &DiffQuery) -> Result<Diff, 
     let explained = findings.map(|finding| finding.delta.value).sum::<f64>() / found.change.value;
     diff.warnings.extend(unequal_lengths(before, after, query, explained));
     waits::explain(&mut diff, sets, ids, &joint, &scaling.factors, query);
+    inferred::explain(&mut diff, sets, &joint, &scaling.factors);
     was::annotate(&mut diff.suspects, &joint, identity, &sides);
     was::annotate(&mut diff.improvements, &joint, identity, &sides);
     match query.method {

@@ -1,17 +1,21 @@
 //! The naming thread: what the walking thread tells becomes a profile.
 
 use perfblame_cct::{
-    FrameId, Layer, Metric, MetricId, Profile, ProfileBuilder, TRUNCATED, Thread, ThreadId, Unit,
+    FrameId, Layer, Leaving, Metric, MetricId, Placement, Profile, ProfileBuilder, TRUNCATED,
+    Thread, ThreadId, Unit,
 };
 
 use super::frames::{FrameRange, FrameTable};
 use super::session::Ended;
-use super::told::{Batch, SampleTold, Slot, ThreadTold, Told};
+use super::told::{Batch, SampleTold, Slot, ThreadTold, Told, TracedTold};
 use crate::format::ReadOptions;
+use crate::os_trace::{Emitter, Traced};
 
 /// A profile in the making.
-pub struct Naming {
+pub struct Naming<'s> {
     builder: ProfileBuilder,
+    trace: Option<Emitter<'s>>,
+    calls: Vec<String>,
     frames: FrameTable,
     /// The frames of each slot.
     slots: Vec<FrameRange>,
@@ -22,11 +26,13 @@ pub struct Naming {
     stack: Vec<FrameId>,
 }
 
-impl Naming {
-    /// Nothing told yet.
-    pub fn new(options: &ReadOptions) -> Self {
+impl<'s> Naming<'s> {
+    /// Nothing told yet; samples are handed on as events, if somebody takes them.
+    pub fn new(options: &ReadOptions, trace: Option<Emitter<'s>>) -> Self {
         Self {
             builder: options.builder(),
+            trace,
+            calls: Vec::new(),
             frames: FrameTable::default(),
             slots: Vec::new(),
             threads: Vec::new(),
@@ -45,6 +51,7 @@ impl Naming {
             match told {
                 Told::Module(id, module) => frames.add_module(builder, id, module),
                 Told::Metric(metric) => {
+                    let metric = metric.filter(|_| self.trace.is_none());
                     let metric = metric.map(|metric| builder.metric(metric));
                     self.metrics.push(metric);
                 }
@@ -65,6 +72,16 @@ impl Naming {
                     (slots, values) = (other_slots, other_values);
                     self.sample(sample, stack, own);
                 }
+                Told::IsTrace(true) => {}
+                Told::IsTrace(false) => self.trace = None,
+                Told::CallName(name) => self.calls.push(name),
+                Told::Switch { thread, time, left } => self.switch(thread, time, left),
+                Told::Lost(events) => {
+                    if let Some(trace) = &mut self.trace {
+                        trace.lost(builder, events);
+                    }
+                }
+                Told::Warning { code: "lost-samples", .. } if self.trace.is_some() => {}
                 Told::Warning { code, count, message } => {
                     builder.warn_many(code, count, || message.into_owned());
                 }
@@ -93,6 +110,9 @@ impl Naming {
         }
         self.stack.reverse();
         let thread = self.threads.get(sample.thread as usize).copied();
+        if self.trace.is_some() {
+            return self.hand_on(sample, thread);
+        }
         let Some(at) = self.builder.stack(&self.stack) else { return };
         let samples = self.samples();
         let time = sample.time.and_then(|time| i64::try_from(time).ok());
@@ -108,6 +128,38 @@ impl Naming {
         }
         self.builder.add(at, thread, samples, 1);
         self.builder.count_samples(1);
+    }
+
+    /// Hands a sample on as an event.
+    fn hand_on(&mut self, sample: SampleTold, thread: Option<ThreadId>) {
+        let time = sample.time.and_then(|time| i64::try_from(time).ok());
+        let (Some(time), Some(thread), Some(trace)) = (time, thread, &mut self.trace) else {
+            self.builder.warn("events-without-time", || {
+                "events without a time were left out; `perf record -T` records it".to_owned()
+            });
+            return;
+        };
+        let call = |number: u32| self.calls.get(number as usize).map_or("unknown", String::as_str);
+        let traced = match sample.traced {
+            TracedTold::Enter(number) => Traced::Enter(call(number)),
+            TracedTold::Exit(number) => Traced::Exit(call(number)),
+            TracedTold::Switch(leaving, next) => Traced::Switch(leaving, Some(next.into())),
+            TracedTold::Wakeup(tid) => Traced::Wakeup(tid.into()),
+            TracedTold::PageFault => Traced::PageFault,
+            TracedTold::Tick => Traced::Tick,
+            TracedTold::Other => Traced::Other,
+        };
+        trace.event(&mut self.builder, (time, thread), traced, &self.stack);
+        self.builder.count_samples(1);
+    }
+
+    fn switch(&mut self, thread: u32, time: u64, left: Option<Leaving>) {
+        let thread = self.threads.get(thread as usize).copied();
+        let Self { builder, trace, .. } = self;
+        if let (Some(trace), Some(thread), Ok(time)) = (trace, thread, i64::try_from(time)) {
+            let traced = left.map_or(Traced::SwitchIn, |left| Traced::Switch(left, None));
+            trace.event(builder, (time, thread), traced, &[]);
+        }
     }
 
     /// Puts the frames of a stack into `self.stack`, innermost first. Following frame pointers through code that does
@@ -143,8 +195,16 @@ impl Naming {
     }
 
     /// Writes down what the file says about itself.
-    pub fn finish(mut self, ended: &Ended) -> Profile {
-        self.samples();
+    ///
+    /// Where events were handed on, also where each context went.
+    pub fn finish(mut self, ended: &Ended) -> (Profile, Option<Placement>) {
+        let is_trace = self.trace.is_some();
+        match self.trace.take() {
+            Some(trace) => trace.finish(&mut self.builder),
+            None => {
+                self.samples();
+            }
+        }
         let Ended { recording, span } = ended;
         let info = &mut self.builder.info;
         let version = recording.version.as_deref().unwrap_or_default();
@@ -169,6 +229,7 @@ impl Naming {
         ];
         info.labels =
             labels.into_iter().filter_map(|(key, text)| Some((key.to_owned(), text?))).collect();
-        self.builder.finish()
+        let (profile, placement) = self.builder.finish_placed();
+        (profile, is_trace.then_some(placement))
     }
 }

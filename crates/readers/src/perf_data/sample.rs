@@ -197,6 +197,17 @@ pub fn time_of(is_sample: bool, body: &[u8], attr: &Attr, order: ByteOrder) -> O
     Bytes::new(body.get(at..)?, order).u64()
 }
 
+/// Process, thread and time in the end of a record that is no sample; none when it does not have all of them.
+pub fn id_of(body: &[u8], attr: &Attr, order: ByteOrder) -> Option<(u32, u32, u64)> {
+    if !attr.sample_id_all() || !attr.has(part::TIME) || !attr.has(part::TID) {
+        return None;
+    }
+    let parts = [part::TID, part::TIME, part::ID, part::STREAM_ID, part::CPU, part::IDENTIFIER];
+    let behind = parts.iter().filter(|part| attr.has(**part)).count() * 8;
+    let mut fields = Bytes::new(body.get(body.len().checked_sub(behind)?..)?, order);
+    Some((fields.u32()?, fields.u32()?, fields.u64()?))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

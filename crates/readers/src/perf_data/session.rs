@@ -1,18 +1,20 @@
 //! A recording as it goes by: records in, samples with walked stacks out.
 
 use hashbrown::HashMap;
-use perfblame_cct::{Measure, Metric, Unit};
+use perfblame_cct::{Leaving, Measure, Metric, Unit};
 
 use super::header::Recording;
 use super::modules::{Modules, Origin};
+use super::os_events::OsEvents;
 use super::process::{Mapping, Process, ThreadState};
 use super::rounds::Rounds;
-use super::sample::{Sample, time_of};
+use super::sample::{Sample, id_of, time_of};
 use super::stacks::{Recent, Seen};
 use super::stream::{Damage, Record, Unpacker, kind};
 use super::told::{KernelTold, Outbox, SampleTold, Slot, ThreadTold, Told};
 use super::unwind::{Ending, Machine, UnwindTables};
 use crate::native::{ByteOrder, Bytes, JitFunction, until_zero};
+use crate::os_trace::is_os_event;
 
 const KERNEL_PID: u32 = u32::MAX;
 
@@ -61,6 +63,7 @@ pub struct Core {
     pub(super) stack: Vec<Slot>,
     values: Vec<(u32, u64)>,
     span: Option<(u64, u64)>,
+    os_events: OsEvents,
 }
 
 /// What is left to say when all records are read.
@@ -93,6 +96,7 @@ impl Session {
             stack: Vec::new(),
             values: Vec::new(),
             span: None,
+            os_events: OsEvents::default(),
             recording,
         };
         core.learn_origin();
@@ -229,6 +233,10 @@ impl Core {
                 );
                 Some(())
             }
+            kind::SWITCH | kind::SWITCH_CPU_WIDE => {
+                self.switch(record);
+                Some(())
+            }
             RECORD_KSYMBOL => self.kernel_symbol(fields),
             _ => Some(()),
         };
@@ -245,6 +253,7 @@ impl Core {
             return None;
         }
         if lost > 0 {
+            self.outbox.tell(Told::Lost(lost));
             self.outbox.warn_many(
                 "lost-samples",
                 lost,
@@ -406,7 +415,12 @@ impl Core {
                 self.values.push((event as u32, value.saturating_sub(before)));
             }
         }
+        let traced = {
+            let Self { os_events, recording, outbox, order, .. } = self;
+            os_events.traced(recording, row, &sample, *order, outbox)
+        };
         let told = SampleTold {
+            traced,
             thread,
             time: sample.time,
             cut: collected.ending == Ending::Cut,
@@ -422,8 +436,29 @@ impl Core {
         Some(())
     }
 
+    /// A switch that was recorded beside the events: `perf record --switch-events`.
+    fn switch(&mut self, record: Record<'_>) {
+        const OUT: u16 = 1 << 13;
+        const PREEMPTED: u16 = 1 << 14;
+        let Some((_, event)) = self.recording.event_of(record, self.order) else { return };
+        let Some((pid, tid, time)) = id_of(record.body, &event.attr, self.order) else { return };
+        let left = (record.misc & OUT != 0).then_some(if record.misc & PREEMPTED != 0 {
+            Leaving::Preempted
+        } else {
+            Leaving::Blocked
+        });
+        let thread = self.thread(pid, tid);
+        self.outbox.tell(Told::Switch { thread, time, left });
+    }
+
     /// A metric per event, in the file's order.
     fn create_metrics(&mut self) {
+        if self.fixed_periods.is_empty() {
+            let events = self.recording.events.iter();
+            let traced =
+                events.map(|event| self.recording.event_name(event)).any(|name| is_os_event(&name));
+            self.outbox.tell(Told::IsTrace(traced));
+        }
         while let Some(event) = self.recording.events.get(self.fixed_periods.len()) {
             let attr = &event.attr;
             if attr.is_dummy() {

@@ -21,6 +21,8 @@ pub mod kind {
     pub const SAMPLE: u32 = 9;
     pub const MMAP2: u32 = 10;
     pub const LOST_SAMPLES: u32 = 13;
+    pub const SWITCH: u32 = 14;
+    pub const SWITCH_CPU_WIDE: u32 = 15;
     pub const LAST_OF_KERNEL: u32 = 22;
     pub const HEADER_ATTR: u32 = 64;
     pub const HEADER_EVENT_TYPE: u32 = 65;

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
 
-use perfblame_cct::Metric;
+use perfblame_cct::{Leaving, Metric};
 
 use super::frames::Address;
 use super::modules::{Kind, Place};
@@ -44,6 +44,18 @@ pub enum Told {
     /// The next slot.
     Slot(Asked),
     Sample(SampleTold),
+    /// Whether this is a trace of the operating system, before the first sample.
+    IsTrace(bool),
+    /// The name of the next system call.
+    CallName(String),
+    /// A thread left its processor or is back on it; its stack was not taken.
+    Switch {
+        thread: u32,
+        time: u64,
+        left: Option<Leaving>,
+    },
+    /// Events are missing here.
+    Lost(u64),
     Warning {
         code: &'static str,
         count: u64,
@@ -121,6 +133,20 @@ pub struct SampleTold {
     pub values: u32,
     /// Frames up to this slot are sure; unknown ones at the end beyond it are where the kernel lost its way.
     pub sure: Option<u32>,
+    pub traced: TracedTold,
+}
+
+/// What an event of the operating system says; system calls by the number of their name.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum TracedTold {
+    Enter(u32),
+    Exit(u32),
+    Switch(Leaving, u32),
+    Wakeup(u32),
+    PageFault,
+    Tick,
+    #[default]
+    Other,
 }
 
 /// What is handed over at once.

@@ -2,11 +2,14 @@
 
 use perfblame_cct::Info;
 
+use crate::os_trace::syscalls::Machine;
+
 /// What the comments say.
 #[derive(Debug, Default)]
 pub(crate) struct Comments {
     /// Name of an event, and what its `{ sample_period, sample_freq }` is.
     events: Vec<(String, Rate)>,
+    machine: Machine,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -38,13 +41,21 @@ impl Comments {
             "hostname" => label(info, "host"),
             "captured on" => label(info, "captured"),
             "os release" => label(info, "kernel"),
-            "arch" => label(info, "architecture"),
+            "arch" => {
+                self.machine = Machine::named(value);
+                label(info, "architecture");
+            }
             "cpudesc" => label(info, "processor"),
             "nrcpus online" => label(info, "processors"),
             "total memory" => label(info, "memory"),
             "event" => self.event(value),
             _ => {}
         }
+    }
+
+    /// The machine that the recording was made on.
+    pub(crate) fn machine(&self) -> Machine {
+        self.machine
     }
 
     fn event(&mut self, text: &str) {

@@ -6,6 +6,7 @@ use perfblame_analysis::{FunctionView, RankedPath};
 
 use super::{MOST_WIDTH, Page};
 use crate::call_path::folded_path;
+use crate::heat_map::heat_map;
 use crate::layout::{columns, right, wrapped};
 use crate::numbers::counted;
 use crate::show_text::title;
@@ -48,6 +49,8 @@ pub fn write(page: &Page<'_>, out: &mut dyn Write) -> io::Result<bool> {
             writeln!(out, "{:indent$}{}", "", page.look.dim(&line))?;
         }
     }
+    title("Heat map: latencies along the paths, 0 is the hottest function", page.look, out)?;
+    heat_map(shown, page.look, out)?;
     if !hidden.is_empty() {
         let more = counted(hidden.len() as u64, "more path", "more paths");
         let text = format!("{more}: --limit 0 shows all");

@@ -1,0 +1,249 @@
+//! Traces of the operating system, from text to answer: whole, cut, mixed up and with events missing.
+#![allow(clippy::unwrap_used, reason = "helpers of tests are tests")]
+
+use std::fmt::Write as _;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use perfblame_analysis::{
+    Diff, DiffQuery, InferQuery, Inferred, Kind, LoadOptions, Loaded, Method, Source, Traces,
+    Verdict, WaitOn, diff, infer, load,
+};
+use perfblame_fixtures::corpus;
+use perfblame_readers::Tally;
+
+/// A file with this text, which stays for as long as the test.
+struct Trace(PathBuf);
+
+impl Trace {
+    fn new(text: &str) -> Self {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let name = format!("perfblame-infer-{}-{number}.txt", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        std::fs::write(&path, text).unwrap();
+        Self(path)
+    }
+
+    fn source(&self) -> Source {
+        Source::File(self.0.clone())
+    }
+
+    fn infer(&self) -> Inferred {
+        infer(
+            &self.source(),
+            InferQuery { paths: true, ..InferQuery::default() },
+            &Tally::default(),
+        )
+        .unwrap()
+    }
+}
+
+impl Drop for Trace {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+const KERNEL: [&str; 2] = ["do_syscall_64", "entry_SYSCALL_64_after_hwframe"];
+
+/// An event as `perf script` prints it; the stack is innermost first, `name@object`.
+fn event(time: u64, tid: u32, event: &str, fields: &str, stack: &[&str]) -> String {
+    let (seconds, nanos) = (time / 1_000_000_000, time % 1_000_000_000);
+    let mut text = format!("app  7/{tid}  [000]  {seconds}.{nanos:09}: {event}: {fields}\n");
+    for (row, frame) in stack.iter().enumerate() {
+        let (name, object) = frame.split_once('@').unwrap_or((frame, "/usr/bin/app"));
+        let object = if object == "k" { "[kernel.kallsyms]" } else { object };
+        let _ = writeln!(text, "\t{:>16x} {name} ({object})", 0x1000 + row);
+    }
+    text.push('\n');
+    text
+}
+
+/// A program that computes and naps: `nap` milliseconds each time.
+fn program(nap: u64) -> Vec<String> {
+    let mut events = Vec::new();
+    let mut time = 1_000_000_000;
+    let in_kernel = |user: &[&'static str], inside: &[&'static str]| -> Vec<String> {
+        let kernel = inside.iter().chain(&KERNEL).map(|name| format!("{name}@k"));
+        kernel.chain(user.iter().map(|name| (*name).to_owned())).collect()
+    };
+    for _ in 0..20 {
+        let user =
+            ["clock_nanosleep@/lib/libc.so.6", "plugin_poll@/opt/plugin.so", "serve", "main"];
+        let mut push = |time: u64, what: &str, fields: &str, stack: &[String]| {
+            let stack: Vec<&str> = stack.iter().map(String::as_str).collect();
+            events.push(event(time, 7, what, fields, &stack));
+        };
+        push(
+            time,
+            "raw_syscalls:sys_enter",
+            "NR 230 (0, 0, 0)",
+            &in_kernel(&user, &["syscall_trace_enter"]),
+        );
+        push(
+            time + 1_000,
+            "sched:sched_switch",
+            "prev_comm=app prev_pid=7 prev_prio=120 prev_state=S ==> next_comm=other next_pid=9 next_prio=120",
+            &in_kernel(
+                &user,
+                &["__schedule", "schedule", "do_nanosleep", "__x64_sys_clock_nanosleep"],
+            ),
+        );
+        time += nap * 1_000_000;
+        push(
+            time,
+            "raw_syscalls:sys_exit",
+            "NR 230 = 0",
+            &in_kernel(&user, &["syscall_exit_work"]),
+        );
+        for _ in 0..3 {
+            time += 1_000_000;
+            push(
+                time,
+                "cpu-clock",
+                "",
+                &["parse".to_owned(), "serve".to_owned(), "main".to_owned()],
+            );
+        }
+        time += 500_000;
+    }
+    events
+}
+
+fn milliseconds(nanos: i64) -> i64 {
+    (nanos + 500_000) / 1_000_000
+}
+
+#[test]
+fn waiting_belongs_to_the_function_that_waits() {
+    let answer = Trace::new(&program(5).concat()).infer();
+    assert_eq!((answer.events, answer.threads), (120, 1));
+    assert_eq!(milliseconds(answer.waiting), 100);
+    let [sleep] = &*answer.waits else { panic!("{:?}", answer.waits) };
+    assert_eq!((sleep.on, sleep.count), (WaitOn::Sleep, 20));
+    let first = &answer.functions[0];
+    assert_eq!(first.function.name, "plugin_poll");
+    assert!(first.interval.0 <= first.own && first.own <= first.interval.1);
+    assert!(milliseconds(first.own) >= 100);
+    assert_eq!(answer.warnings, []);
+    let hottest = answer.paths[0].hottest().unwrap();
+    assert_eq!(answer.paths[0].functions[hottest].function.name, "plugin_poll");
+}
+
+fn total(answer: &Inferred) -> i64 {
+    answer.running + answer.waiting + answer.queued + answer.idle
+}
+
+#[test]
+fn events_that_are_mixed_up_are_put_in_order() {
+    let events = program(5);
+    let right = Trace::new(&events.concat()).infer();
+    let mut mixed = events.clone();
+    for pair in mixed.chunks_mut(7) {
+        pair.reverse();
+    }
+    let answer = Trace::new(&mixed.concat()).infer();
+    assert_eq!(answer.functions, right.functions);
+    assert_eq!(answer.warnings, []);
+}
+
+#[test]
+fn threads_in_turns_do_not_disturb_each_other() {
+    let one = program(5);
+    let other = one.iter().map(|event| event.replace("7/7", "7/8"));
+    let both: String =
+        one.iter().cloned().zip(other).flat_map(|(one, other)| [one, other]).collect();
+    let (single, answer) = (Trace::new(&one.concat()).infer(), Trace::new(&both).infer());
+    assert_eq!(answer.threads, 2);
+    assert_eq!(total(&answer), 2 * total(&single));
+    assert_eq!(answer.functions[0].own, 2 * single.functions[0].own);
+}
+
+#[test]
+fn a_trace_that_is_cut_off_counts_as_far_as_it_goes() {
+    let text = program(5).concat();
+    for cut in [text.len() / 2, text.len() - 40] {
+        let answer = Trace::new(&text[..cut]).infer();
+        assert_eq!(answer.functions[0].function.name, "plugin_poll");
+        assert!(total(&answer) > 0 && total(&answer) <= answer.duration);
+    }
+}
+
+#[test]
+fn lost_events_are_counted_and_nothing_is_made_up() {
+    let mut events = program(5);
+    let whole = Trace::new(&events.concat()).infer();
+    // Half a second of silence after the loss belongs to nobody.
+    let lost = "app  7/7  [000]  1.080000000: PERF_RECORD_LOST lost 12\n\n".to_owned();
+    let later = program(5).into_iter().map(|event| event.replace("  1.", "  9."));
+    events.push(lost);
+    events.extend(later);
+    let answer = Trace::new(&events.concat()).infer();
+    let [warning] = &*answer.warnings else { panic!("{:?}", answer.warnings) };
+    assert_eq!((warning.code.as_str(), warning.count), ("lost-events", 12));
+    assert_eq!(total(&answer), 2 * total(&whole));
+}
+
+#[test]
+fn what_is_no_trace_is_said_to_be_none() {
+    let trace = Trace::new("main;work 3\nmain;play 4\n");
+    let error = infer(&trace.source(), InferQuery::default(), &Tally::default()).unwrap_err();
+    assert!(error.kind.to_string().contains("no trace of system calls"), "{}", error.kind);
+}
+
+fn side(traces: &[Trace]) -> Loaded {
+    let sources: Vec<Source> = traces.iter().map(Trace::source).collect();
+    let options = LoadOptions { traces: Traces::Infer, ..LoadOptions::default() };
+    load(&sources, options, &Tally::default()).unwrap()
+}
+
+fn compared(before: &Loaded, after: &Loaded, method: Method) -> Diff {
+    diff(before, after, &DiffQuery { method, ..DiffQuery::default() }).unwrap()
+}
+
+#[test]
+fn a_longer_nap_is_a_suspect_that_waits() {
+    let traces = |nap: u64| [nap, nap, nap].map(|nap| Trace::new(&program(nap).concat()));
+    let (before, after) = (side(&traces(5)), side(&traces(9)));
+    let found = compared(&before, &after, Method::Suspects);
+    assert_eq!(found.metric.name, "latency");
+    assert_eq!(found.verdict, Verdict::Regressed);
+    let first = &found.suspects[0];
+    assert_eq!((first.function.name.as_str(), first.kind), ("plugin_poll", Kind::Waits));
+    assert!(first.notes.iter().any(|note| note.contains("sleep")), "{:?}", first.notes);
+    let paths = compared(&before, &after, Method::Paths).paths;
+    assert_eq!(paths[0].functions.last().unwrap().function.name, "plugin_poll");
+    for method in [Method::CriticalGraph, Method::Stages] {
+        assert_eq!(compared(&before, &after, method).verdict, Verdict::Regressed);
+    }
+}
+
+#[test]
+fn the_cause_lies_on_the_first_path_of_a_real_program() {
+    let Some(folder) = corpus().map(|corpus| corpus.with_file_name("corpus-native-sample")) else {
+        return eprintln!("the recorded traces are not here");
+    };
+    let load_side = |name: &str| {
+        let source = Source::File(folder.join(format!("jq-prepend.{name}.perf-script.txt")));
+        let options = LoadOptions { traces: Traces::Infer, ..LoadOptions::default() };
+        load(&[source], options, &Tally::default()).unwrap()
+    };
+    let (before, after) = (load_side("base"), load_side("buggy"));
+    let found = compared(&before, &after, Method::Paths);
+    let names = |path: &perfblame_analysis::RankedPath| -> Vec<String> {
+        path.functions.iter().map(|step| step.function.name.clone()).collect()
+    };
+    assert!(
+        names(&found.paths[0]).contains(&"jv_array_concat".to_owned()),
+        "{:?}",
+        names(&found.paths[0])
+    );
+    let first = &compared(&before, &after, Method::Suspects).suspects[0];
+    let on_path = first.path.iter().any(|call| call.name == "jv_array_concat");
+    assert!(on_path, "{:?}", first.path);
+    let all = found.paths.iter().flat_map(names);
+    let interrupts: Vec<String> =
+        all.filter(|name| name.contains("sysvec") || name.contains("schedule")).collect();
+    assert!(interrupts.is_empty(), "{interrupts:?}");
+}

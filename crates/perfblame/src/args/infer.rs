@@ -1,0 +1,78 @@
+//! What can be said to `perfblame infer`.
+
+use std::path::PathBuf;
+
+use clap::{Args as ClapArgs, ValueEnum, ValueHint};
+
+const EXAMPLES: &str = "\
+Examples:
+  perfblame infer perf.data                      where the time went: running, waiting, on what
+  perf script --ns | perfblame infer -           from a pipe
+  perfblame infer perf.data --paths              call paths by their cost, with a heat map
+  perfblame infer perf.data --html report.html   and a page
+  perfblame infer perf.data --format json | jq '.functions[0]'
+  perfblame infer perf.data --instances --format json   every call with its interval
+  perfblame diff good.data slow.data             two traces: what made it slower
+
+A trace is made with `perf record -k mono -e raw_syscalls:sys_enter -e raw_syscalls:sys_exit
+-e sched:sched_switch --call-graph dwarf -- COMMAND`.";
+
+/// Infer function latencies from a trace of system calls and context switches.
+///
+/// Stacks that the kernel took at its own events tell how long functions ran, of any program and without its help: a
+/// function's call goes on as long as it stays on the stack in the same place. Every figure comes with what it lies
+/// between. Waiting belongs to the function that waits, by what it waits for.
+#[derive(ClapArgs)]
+#[command(after_help = EXAMPLES)]
+pub struct InferArgs {
+    /// The trace: perf.data, the text of `perf script`, `strace -k` and others; `-` for standard input
+    #[arg(value_name = "TRACE", value_hint = ValueHint::AnyPath)]
+    pub trace: PathBuf,
+
+    /// Rank call paths by their cost
+    #[arg(long, help_heading = "What to show")]
+    pub paths: bool,
+    /// List every inferred call with its thread, start and interval
+    #[arg(long, help_heading = "What to show")]
+    pub instances: bool,
+    /// When a call goes on from one event to the next
+    #[arg(long, value_enum, default_value_t, value_name = "MODE", help_heading = "How")]
+    pub mode: ModeArg,
+
+    /// Text for people, JSON for programs, HTML for a browser, DOT for Graphviz
+    #[arg(long, value_enum, default_value_t, value_name = "FORMAT", help_heading = "Output")]
+    pub format: InferFormat,
+    /// Write to a file instead of standard output
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output")]
+    pub output: Option<PathBuf>,
+    /// Write a page beside whatever is printed
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output")]
+    pub html: Option<PathBuf>,
+    /// Show at most this many rows of each list in text; 0 shows all
+    #[arg(
+        long,
+        visible_alias = "top",
+        value_name = "ROWS",
+        default_value_t = 15,
+        help_heading = "Output"
+    )]
+    pub limit: usize,
+}
+
+#[derive(Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub enum InferFormat {
+    #[default]
+    Text,
+    Json,
+    Html,
+    Dot,
+}
+
+#[derive(Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub enum ModeArg {
+    /// While it is the same function, called from the same place
+    #[default]
+    CallSites,
+    /// While it is the same function in the same context, as in the IntroPerf paper
+    Functions,
+}

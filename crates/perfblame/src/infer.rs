@@ -1,0 +1,68 @@
+//! `perfblame infer`: function latencies from a trace of the operating system.
+
+use std::io::{self, Write};
+
+use perfblame_analysis::{Continuity, InferQuery, Inferred, expand, infer};
+use perfblame_readers::Tally;
+use perfblame_report::{InferLook, Look, infer_dot, infer_html, infer_json, infer_text};
+
+use crate::args::{InferArgs, InferFormat, ModeArg};
+use crate::failure::Failure;
+use crate::output;
+use crate::progress::Progress;
+use crate::terminal::Terminal;
+
+/// Reads, infers, renders.
+pub fn run(args: &InferArgs, terminal: &Terminal) -> anyhow::Result<()> {
+    let sources = expand(std::slice::from_ref(&args.trace))?;
+    let [source] = sources.as_slice() else {
+        return Err(Failure {
+            what: format!("{} is more than one trace", args.trace.display()),
+            why: "calls are inferred from one trace at a time".to_owned(),
+            help: Some("`perfblame diff` compares folders of traces".to_owned()),
+        }
+        .into());
+    };
+    let tally = Tally::default();
+    let progress = Progress::reading(source.size(), &tally, terminal.shows_progress());
+    let answer = infer(source, args.query(), &tally);
+    drop(progress);
+    let answer = answer?;
+    terminal.log("inferred");
+    if let Some(path) = &args.html {
+        output::write(path, |out| infer_html(&answer, out))?;
+        terminal.note(&format!("the page is in {}", path.display()));
+    }
+    match &args.output {
+        Some(path) => {
+            let look = Look { colour: false, ..terminal.look };
+            output::write(path, |out| args.render(&answer, look, out))
+        }
+        None => output::to_stdout(|out| args.render(&answer, terminal.look, out)),
+    }
+}
+
+impl InferArgs {
+    fn query(&self) -> InferQuery {
+        let pictures =
+            matches!(self.format, InferFormat::Html | InferFormat::Dot) || self.html.is_some();
+        InferQuery {
+            continuity: match self.mode {
+                ModeArg::CallSites => Continuity::CallSites,
+                ModeArg::Functions => Continuity::Functions,
+            },
+            instances: self.instances,
+            paths: self.paths || pictures,
+        }
+    }
+
+    fn render(&self, answer: &Inferred, look: Look, out: &mut dyn Write) -> io::Result<()> {
+        let limit = if self.limit == 0 { usize::MAX } else { self.limit };
+        match self.format {
+            InferFormat::Text => infer_text(answer, InferLook { look, limit }, out),
+            InferFormat::Json => infer_json(answer, out),
+            InferFormat::Html => infer_html(answer, out),
+            InferFormat::Dot => infer_dot(answer, out),
+        }
+    }
+}
