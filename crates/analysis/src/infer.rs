@@ -15,9 +15,23 @@ use crate::diff::{DiffRow, DiffTree, Fate, RankedPath, ranked_paths};
 use crate::load::{explained, open};
 use crate::{FunctionView, LoadError, Source};
 
+/// Which latency of calls is added up to what functions and paths cost.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Mode {
+    /// The expected one.
+    #[default]
+    Estimate,
+    /// From the first event of a call to its last.
+    Conservative,
+    /// From the first event of a call to the first without it.
+    Aggressive,
+}
+
 /// What to infer.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct InferQuery {
+    /// Which latency rankings go by.
+    pub mode: Mode,
     /// When a call goes on from one event to the next.
     pub continuity: Continuity,
     /// List every inferred call.
@@ -195,7 +209,8 @@ pub fn is_inferred(metric: &str) -> bool {
 pub fn infer(source: &Source, query: InferQuery, tally: &Tally) -> Result<Inferred, LoadError> {
     let options = Options { continuity: query.continuity, instances: query.instances };
     let mut inference = Inference::new(options);
-    let read_options = ReadOptions { grain: Grain::Functions, times: Times::Drop, ..ReadOptions::default() };
+    let read_options =
+        ReadOptions { grain: Grain::Functions, times: Times::Drop, ..ReadOptions::default() };
     let failed = |error: ReadError| LoadError::new(source.name(), explained(error));
     let input = open(source, tally.clone())?;
     match read_trace(input, &read_options, &mut inference).map_err(failed)? {
@@ -218,7 +233,7 @@ fn answer(
     inference: &Inference,
     query: InferQuery,
 ) -> Inferred {
-    let tree = latency_tree(profile, place, inference);
+    let tree = latency_tree(profile, place, inference, query.mode);
     let (first, last) = inference.span().unwrap_or((0, 0));
     let mut answer = Inferred {
         input,
@@ -247,16 +262,22 @@ fn answer(
 }
 
 /// The tree with both bounds of everything. Callees' latencies are subtracted from their callers', table in reverse.
-fn latency_tree(profile: &Profile, place: &Placement, inference: &Inference) -> LatencyTree {
+fn latency_tree(
+    profile: &Profile,
+    place: &Placement,
+    inference: &Inference,
+    mode: Mode,
+) -> LatencyTree {
     let totals = inference.totals(place);
     let moved = inference.moved(place);
     let cost = profile.metric(LATENCY).map_or_else(Vec::new, |id| profile.self_values(id));
-    let mut below = vec![[0i64; 3]; totals.len()];
+    let mut below = vec![[0i64; 4]; totals.len()];
     for node in profile.tree.nodes() {
         if let Some(parent) = profile.tree.parent(node) {
             let row = &totals[node.index()];
             let sum = &mut below[parent.index()];
-            for (sum, mode) in sum.iter_mut().zip([row.conservative, row.estimate, row.longest]) {
+            let modes = [row.conservative, row.estimate, row.longest, row.aggressive];
+            for (sum, mode) in sum.iter_mut().zip(modes) {
                 *sum = sum.saturating_add(mode.total);
             }
         }
@@ -265,13 +286,19 @@ fn latency_tree(profile: &Profile, place: &Placement, inference: &Inference) -> 
         .map(|node| {
             let row = node.index();
             let latency = totals[row];
-            let [conservative, estimate, longest] = below[row];
+            let [conservative, estimate, longest, aggressive] = below[row];
             let less = |mode: Latency, below: i64| mode.total.saturating_sub(below);
             let own = less(latency.estimate, estimate);
             let low = less(latency.conservative, longest).max(0).min(own);
             let high = less(latency.longest, conservative).max(own);
-            let cost = cost.get(row).copied().unwrap_or(0);
             let by = moved[row];
+            let cost = match mode {
+                Mode::Estimate => cost.get(row).copied().unwrap_or(0),
+                Mode::Conservative => {
+                    less(latency.conservative, conservative).saturating_add(by).max(0)
+                }
+                Mode::Aggressive => less(latency.aggressive, aggressive).saturating_add(by).max(0),
+            };
             LatencyNode {
                 parent: profile.tree.parent(node).map(|parent| parent.index() as u32),
                 function: profile.function_of(node).index() as u32,

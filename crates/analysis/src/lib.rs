@@ -31,8 +31,8 @@ pub use diff::{
 };
 pub use find::{FindError, find_function};
 pub use infer::{
-    CallView, FunctionLatency, InferQuery, Inferred, LatencyNode, LatencyTree, RoleTime, WaitTotal,
-    WaitView, infer, is_inferred,
+    CallView, FunctionLatency, InferQuery, Inferred, LatencyNode, LatencyTree, Mode, RoleTime,
+    WaitTotal, WaitView, infer, is_inferred,
 };
 pub use load::{LoadError, LoadErrorKind, LoadOptions, Loaded, Names, PartialStacks, Traces, load};
 pub use names::{full_name, function_name};

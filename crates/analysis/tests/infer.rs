@@ -213,7 +213,8 @@ fn a_longer_nap_is_a_suspect_that_waits() {
     assert_eq!((first.function.name.as_str(), first.kind), ("plugin_poll", Kind::Waits));
     assert!(first.notes.iter().any(|note| note.contains("sleep")), "{:?}", first.notes);
     let paths = compared(&before, &after, Method::Paths).paths;
-    assert_eq!(paths[0].functions.last().unwrap().function.name, "plugin_poll");
+    let hottest = paths[0].hottest().unwrap();
+    assert_eq!(paths[0].functions[hottest].function.name, "plugin_poll");
     for method in [Method::CriticalGraph, Method::Stages] {
         assert_eq!(compared(&before, &after, method).verdict, Verdict::Regressed);
     }

@@ -131,7 +131,7 @@ impl Cleaner {
                             (entered, cleaned.fault, body) = (false, false, None);
                             break;
                         }
-                        KernelRole::Interrupt | KernelRole::Scheduler => break,
+                        KernelRole::Interrupt | KernelRole::Scheduler | KernelRole::Tracer => break,
                         KernelRole::Work => out.push(known.clean),
                     }
                 }

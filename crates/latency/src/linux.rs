@@ -20,6 +20,8 @@ pub(crate) enum KernelRole {
     Return,
     /// The thread gives up its processor.
     Scheduler,
+    /// What writes the trace: work for us, not for the program.
+    Tracer,
     /// Anything else: work.
     Work,
 }
@@ -78,11 +80,17 @@ const ENTRY_PREFIXES: &[&str] = &[
     "el0_svc",
     "el0t_64_sync",
     "el0t_32_sync",
-    "perf_trace_",
-    "perf_syscall_",
+];
+
+const TRACER_PREFIXES: &[&str] = &[
+    "perf_",
+    "__perf_",
     "__traceiter_",
     "trace_event_",
+    "trace_call_bpf",
+    "bpf_trace_",
     "__bpf_trace_",
+    "ftrace_",
 ];
 
 const RETURNS: &[&str] = &[
@@ -155,6 +163,8 @@ pub(crate) fn role(name: &str) -> KernelRole {
         KernelRole::Interrupt
     } else if ENTRIES.contains(&name) || begins(ENTRY_PREFIXES) {
         KernelRole::Entry
+    } else if begins(TRACER_PREFIXES) {
+        KernelRole::Tracer
     } else if SCHEDULERS.contains(&name) || begins(SCHEDULER_PREFIXES) {
         KernelRole::Scheduler
     } else if call_name(name).is_some() {
@@ -217,6 +227,7 @@ mod tests {
             ("asm_exc_page_fault", KernelRole::Fault),
             ("asm_exc_nmi", KernelRole::Interrupt),
             ("irqentry_exit_to_user_mode", KernelRole::Return),
+            ("perf_swevent_event", KernelRole::Tracer),
             ("schedule_page_writeback", KernelRole::Work),
         ] {
             assert_eq!(role(name), expected, "{name}");

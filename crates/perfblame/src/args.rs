@@ -18,7 +18,7 @@ pub use check::{
     WhatToRun,
 };
 pub use diff::{CodeArgs, DiffArgs, DiffFormat, Least, MethodArg, NormalizeArg};
-pub use infer::{InferArgs, InferFormat, ModeArg};
+pub use infer::{ContinuityArg, InferArgs, InferFormat, ModeArg};
 pub use record::{CallGraphArg, EventArg, OsEventArg, RecordArgs, WhatArg};
 
 const STYLES: Styles = Styles::styled()

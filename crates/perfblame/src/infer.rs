@@ -2,11 +2,11 @@
 
 use std::io::{self, Write};
 
-use perfblame_analysis::{Continuity, InferQuery, Inferred, expand, infer};
+use perfblame_analysis::{Continuity, InferQuery, Inferred, Mode, expand, infer};
 use perfblame_readers::Tally;
 use perfblame_report::{InferLook, Look, infer_dot, infer_html, infer_json, infer_text};
 
-use crate::args::{InferArgs, InferFormat, ModeArg};
+use crate::args::{ContinuityArg, InferArgs, InferFormat, ModeArg};
 use crate::failure::Failure;
 use crate::output;
 use crate::progress::Progress;
@@ -47,9 +47,14 @@ impl InferArgs {
         let pictures =
             matches!(self.format, InferFormat::Html | InferFormat::Dot) || self.html.is_some();
         InferQuery {
-            continuity: match self.mode {
-                ModeArg::CallSites => Continuity::CallSites,
-                ModeArg::Functions => Continuity::Functions,
+            mode: match self.mode {
+                ModeArg::Estimate => Mode::Estimate,
+                ModeArg::Conservative => Mode::Conservative,
+                ModeArg::Aggressive => Mode::Aggressive,
+            },
+            continuity: match self.continuity {
+                ContinuityArg::CallSites => Continuity::CallSites,
+                ContinuityArg::Functions => Continuity::Functions,
             },
             instances: self.instances,
             paths: self.paths || pictures,

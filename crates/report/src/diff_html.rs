@@ -11,8 +11,10 @@ mod stages;
 
 use std::io::{self, Write};
 
-use perfblame_analysis::{Diff, ranked_paths};
+use perfblame_analysis::{Diff, RankedPath, ranked_paths};
 
+use crate::diff_words::is_time;
+use crate::pa_cct;
 use crate::page::{json_for_script, write_page};
 
 const PAGE: &str = include_str!("diff_html/page.html");
@@ -33,7 +35,22 @@ pub fn diff_html(diff: &Diff, out: &mut dyn Write) -> io::Result<()> {
         if diff.paths.is_empty() { ranked_paths(&diff.tree, &diff.metric).0 } else { Vec::new() };
     let paths = if ranked.is_empty() { &diff.paths } else { &ranked };
     let data = json_for_script(&data::page_data(diff, paths))?;
-    write_page(PAGE, &[PARTS, &[("data", &data)]].concat(), out)
+    let calls = if is_time(&diff.metric) { calls(paths) } else { String::new() };
+    write_page(PAGE, &[PARTS, &[("data", &data), ("calls", &calls)]].concat(), out)
+}
+
+/// The calls of the first paths, both sides on top of each other.
+fn calls(paths: &[RankedPath]) -> String {
+    if paths.is_empty() {
+        return String::new();
+    }
+    format!(
+        "  <section id=\"calls\"><h2>Calls of the first {} paths</h2><p class=\"note\">Lines are as thick as the callee \
+         takes long, with everything it calls on these paths: red after, blue before. Bold is the slowest function of \
+         a path.</p><div class=\"sheet\" tabindex=\"0\">{}</div></section>\n",
+        paths.len().min(pa_cct::PATHS),
+        pa_cct::svg(paths, true)
+    )
 }
 
 #[cfg(test)]

@@ -172,7 +172,7 @@ pub fn svg(paths: &[RankedPath], two: bool) -> String {
     let place = |row: usize| (depth[row] as f64 * COLUMN + 10.0, line[row] as f64 * LINE + 20.0);
     let mut out = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" \
-         font-family=\"sans-serif\" font-size=\"11\" role=\"img\" aria-label=\"Calling context tree\">"
+         font-family=\"sans-serif\" font-size=\"11\" fill=\"currentColor\" role=\"img\" aria-label=\"Calling context tree\">"
     );
     for (row, drawn) in rows.iter().enumerate() {
         let Some(parent) = drawn.parent else { continue };
@@ -194,12 +194,12 @@ pub fn svg(paths: &[RankedPath], two: bool) -> String {
     for (row, drawn) in rows.iter().enumerate() {
         let (x, y) = place(row);
         let weight =
-            if drawn.hottest.is_some() { " font-weight=\"bold\" fill=\"#a00\"" } else { "" };
+            if drawn.hottest.is_some() { " font-weight=\"bold\" fill=\"#c22\"" } else { "" };
         let component = drawn.function.component.as_deref().unwrap_or_default();
         let _ = write!(
             out,
             "<g><title>{} {}: {}</title><circle cx=\"{x:.0}\" cy=\"{y:.1}\" r=\"2.5\"/>\
-             <text x=\"{:.0}\" y=\"{:.1}\"{weight}>{} <tspan fill=\"#666\">{}</tspan></text></g>",
+             <text x=\"{:.0}\" y=\"{:.1}\"{weight}>{} <tspan opacity=\"0.65\">{}</tspan></text></g>",
             html(&drawn.function.name),
             html(component),
             costs(drawn, two),

@@ -42,7 +42,11 @@ mod tests {
         names.dedup();
         assert_eq!(names.len(), cases().len());
         for case in cases() {
-            assert!(!case.truth.functions.is_empty() && !case.truth.why.is_empty(), "{}", case.name);
+            assert!(
+                !case.truth.functions.is_empty() && !case.truth.why.is_empty(),
+                "{}",
+                case.name
+            );
             assert!(!case.packages.is_empty() && !case.what.is_empty(), "{}", case.name);
             assert_eq!(case.plugin.is_some(), case.cause != Cause::Internal, "{}", case.name);
             let program = case.command(Side::Base, Path::new("/case"))[0].clone();

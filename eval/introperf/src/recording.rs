@@ -46,7 +46,9 @@ impl Way {
         let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
         let file = file.display().to_string();
         match self {
-            Self::Switches => [words(perf), words("--call-graph dwarf,8192 -o"), vec![file]].concat(),
+            Self::Switches => {
+                [words(perf), words("--call-graph dwarf,8192 -o"), vec![file]].concat()
+            }
             Self::Ticks => {
                 let ticks = "-e cpu-clock/freq=997/ --call-graph dwarf,8192 -o";
                 [words(perf), words(ticks), vec![file]].concat()

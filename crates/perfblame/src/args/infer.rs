@@ -35,9 +35,12 @@ pub struct InferArgs {
     /// List every inferred call with its thread, start and interval
     #[arg(long, help_heading = "What to show")]
     pub instances: bool,
-    /// When a call goes on from one event to the next
+    /// Which latency of calls adds up to what functions and paths cost
     #[arg(long, value_enum, default_value_t, value_name = "MODE", help_heading = "How")]
     pub mode: ModeArg,
+    /// When a call goes on from one event to the next
+    #[arg(long, value_enum, default_value_t, value_name = "WHILE", help_heading = "How")]
+    pub continuity: ContinuityArg,
 
     /// Text for people, JSON for programs, HTML for a browser, DOT for Graphviz
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT", help_heading = "Output")]
@@ -70,6 +73,17 @@ pub enum InferFormat {
 
 #[derive(Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub enum ModeArg {
+    /// The expected one, within its bounds
+    #[default]
+    Estimate,
+    /// From the first event of a call to its last
+    Conservative,
+    /// From the first event of a call to the first without it
+    Aggressive,
+}
+
+#[derive(Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub enum ContinuityArg {
     /// While it is the same function, called from the same place
     #[default]
     CallSites,

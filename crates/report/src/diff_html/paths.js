@@ -12,7 +12,8 @@ function heatMap() {
   const table = element("table", "");
   table.setAttribute("aria-label", "Ranked call paths");
   const cell = (path, f, k) => {
-    const td = element("td", f[3] <= 3 ? f[3] : ""), fill = colour(f);
+    // How far it is from the hottest call of the path.
+    const td = element("td", Math.abs(k - (path.hottest ??= path.functions.findIndex(g => g[3] === 1)))), fill = colour(f);
     td.style.background = fill;
     td.style.color = inkOn(fill);
     td.tabIndex = -1;

@@ -15,8 +15,18 @@ pub(super) const CASES: &[Case] = &[
             functions: &["jv_delpaths"],
             why: "del() takes paths one after the other and copies the array for each; map(select()) copies it once",
         },
-        base: &["/usr/bin/jq", "-n", "-c", "[range(2500)] | map(select(. % 2 == 0)) | length, .[0:200][]"],
-        buggy: &["/usr/bin/jq", "-n", "-c", "[range(2500)] | del(.[] | select(. % 2 == 1)) | length, .[0:200][]"],
+        base: &[
+            "/usr/bin/jq",
+            "-n",
+            "-c",
+            "[range(2500)] | map(select(. % 2 == 0)) | length, .[0:200][]",
+        ],
+        buggy: &[
+            "/usr/bin/jq",
+            "-n",
+            "-c",
+            "[range(2500)] | del(.[] | select(. % 2 == 1)) | length, .[0:200][]",
+        ],
         ..PLAIN
     },
     Case {
@@ -52,8 +62,18 @@ sed 's/400/160000/g' base.py > buggy.py",
         },
         prepare: r#"awk 'BEGIN { for (i = 0; i < 3000; i++) print "line " i " of a log that ends well" }' > lines
 awk 'BEGIN { for (i = 0; i < 12; i++) print "aaaaaaaaaaaaaaaaaaaaaaaa!" }' >> lines"#,
-        base: &["/usr/bin/perl", "-ne", "$n++ if /^\\w[\\w\\s]*$/; END { print \"$n\\n\" }", "lines"],
-        buggy: &["/usr/bin/perl", "-ne", "$n++ if /^([\\w]+[\\w\\s]?)+?[.]$/; END { print \"$n\\n\" }", "lines"],
+        base: &[
+            "/usr/bin/perl",
+            "-ne",
+            "$n++ if /^\\w[\\w\\s]*$/; END { print \"$n\\n\" }",
+            "lines",
+        ],
+        buggy: &[
+            "/usr/bin/perl",
+            "-ne",
+            "$n++ if /^([\\w]+[\\w\\s]?)+?[.]$/; END { print \"$n\\n\" }",
+            "lines",
+        ],
         ..PLAIN
     },
     Case {
@@ -173,8 +193,26 @@ cat part part part > buggy.txt"#,
             functions: &["StatisticImage"],
             why: "the work grows with the points around each point, all of it in this function and its parallel part",
         },
-        base: &["/usr/bin/convert-im6.q16", "-size", "180x180", "plasma:fractal", "-statistic", "Median", "3x3", "base.png"],
-        buggy: &["/usr/bin/convert-im6.q16", "-size", "180x180", "plasma:fractal", "-statistic", "Median", "19x19", "buggy.png"],
+        base: &[
+            "/usr/bin/convert-im6.q16",
+            "-size",
+            "180x180",
+            "plasma:fractal",
+            "-statistic",
+            "Median",
+            "3x3",
+            "base.png",
+        ],
+        buggy: &[
+            "/usr/bin/convert-im6.q16",
+            "-size",
+            "180x180",
+            "plasma:fractal",
+            "-statistic",
+            "Median",
+            "19x19",
+            "buggy.png",
+        ],
         environment: &[("OMP_NUM_THREADS", "3"), ("MAGICK_THREAD_LIMIT", "3")],
         ..PLAIN
     },
@@ -182,6 +220,15 @@ cat part part part > buggy.txt"#,
 
 /// Listens on a socket in the case's folder only.
 const REDIS: &[&str] = &[
-    "./redis-server", "--port", "0", "--unixsocket", "redis.sock", "--save", "", "--appendonly", "no",
-    "--enable-debug-command", "yes",
+    "./redis-server",
+    "--port",
+    "0",
+    "--unixsocket",
+    "redis.sock",
+    "--save",
+    "",
+    "--appendonly",
+    "no",
+    "--enable-debug-command",
+    "yes",
 ];
