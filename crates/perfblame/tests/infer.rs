@@ -38,14 +38,46 @@ fn text(folder: &Folder, arguments: &[&str]) -> String {
 fn the_first_lines_are_the_answer() {
     let folder = Folder::new();
     folder.file("trace.txt", TRACE);
-    expect![""].assert_eq(&text(&folder, &["infer", "trace.txt"]));
+    expect![[r#"
+        trace.txt  perf script, 4 events of 1 thread in 140 ms
+        Thread time: running 60.0 ms (43 %), waiting within work 80.0 ms (57 %).
+        Most of it: nap 86.7 ms [80.0 ms to 100 ms], 62 %, mostly waiting.
+        Waited for: sleep 80.0 ms (1×).
+
+        Functions by their own latency, waiting included
+             own  between                waiting   share  function
+         86.7 ms  80.0 ms to 100 ms      80.0 ms    62 %  nap  app
+         46.7 ms  40.0 ms to 60.0 ms                33 %  [app+0x4000]  app
+         6.67 ms  0 s to 20.0 ms                   4.8 %  main  app
+
+        Who waited
+         80.0 ms  nap  app  sleep (1×)
+    "#]]
+    .assert_eq(&text(&folder, &["infer", "trace.txt"]));
 }
 
 #[test]
 fn paths_come_with_a_heat_map() {
     let folder = Folder::new();
     folder.file("trace.txt", TRACE);
-    expect![""].assert_eq(&text(&folder, &["infer", "trace.txt", "--paths"]));
+    expect![[r#"
+        trace.txt  perf script, 4 events of 1 thread in 140 ms
+        Thread time: running 60.0 ms (43 %), waiting within work 80.0 ms (57 %).
+        Most of it: nap 86.7 ms [80.0 ms to 100 ms], 62 %, mostly waiting.
+        Waited for: sleep 80.0 ms (1×).
+
+        Call paths by their cost
+        1   93.3 ms  main › nap
+        2   53.3 ms  main › [app+0x4000]
+
+        Heat map: latencies along the paths, 0 is the hottest function
+        1   1  0█ 
+        2   1  0▓ 
+
+        Who waited
+         80.0 ms  nap  app  sleep (1×)
+    "#]]
+    .assert_eq(&text(&folder, &["infer", "trace.txt", "--paths"]));
 }
 
 #[test]

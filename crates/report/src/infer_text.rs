@@ -31,7 +31,9 @@ pub fn infer_text(answer: &Inferred, how: InferLook, out: &mut dyn Write) -> io:
     // Names stay as they are; the only letter of ours beyond ASCII is that of microseconds.
     let mut text = Vec::new();
     write_all(answer, how, &mut text)?;
-    out.write_all(String::from_utf8_lossy(&text).replace(" µs", " us").as_bytes())
+    out.write_all(
+        String::from_utf8_lossy(&text).replace(" µs", " us").replace("×)", "x)").as_bytes(),
+    )
 }
 
 fn write_all(answer: &Inferred, how: InferLook, out: &mut dyn Write) -> io::Result<()> {
