@@ -413,6 +413,9 @@ fn roles(answer: &mut Inferred, profile: &Profile) {
     answer.roles = found;
 }
 
+/// Context, role, kind, the waker's role, and whether it is for work.
+type WaitPlace = (NodeId, Option<String>, WaitOn, Option<String>, bool);
+
 fn waits(answer: &mut Inferred, profile: &Profile, place: &Placement, inference: &Inference) {
     let name = |thread: ThreadId| {
         profile.threads.get(thread.index()).map(|thread| role(profile.symbols.text(thread.name)))
@@ -420,8 +423,7 @@ fn waits(answer: &mut Inferred, profile: &Profile, place: &Placement, inference:
     let mut by_kind: Vec<WaitTotal> =
         WaitOn::ALL.into_iter().map(|on| WaitTotal { on, total: 0, count: 0 }).collect();
     // Threads of one role wait as one.
-    let mut rows: HashMap<(NodeId, Option<String>, WaitOn, Option<String>, bool), (i64, u64)> =
-        HashMap::new();
+    let mut rows: HashMap<WaitPlace, (i64, u64)> = HashMap::new();
     for wait in inference.waits() {
         if !wait.idle && wait.on != WaitOn::RunQueue {
             let row = &mut by_kind[wait.on as usize];

@@ -122,7 +122,7 @@ impl Cleaner {
                         KernelRole::Call => {
                             if body.is_none() {
                                 entered = true;
-                                body = self.call_of(builder, known.function);
+                                body = call_of(builder, known.function);
                             }
                         }
                         KernelRole::Fault => cleaned.fault = true,
@@ -214,12 +214,6 @@ impl Cleaner {
         }
     }
 
-    /// The system call whose body this function is.
-    fn call_of(&self, builder: &mut ProfileBuilder, function: FunctionId) -> Option<StringId> {
-        let name = linux::call_name(builder.symbols.name(function))?.to_owned();
-        Some(builder.string(&name))
-    }
-
     fn call_frame(&mut self, builder: &mut ProfileBuilder, call: StringId) -> FrameId {
         if let Some(frame) = self.calls.get(&call) {
             return *frame;
@@ -232,6 +226,12 @@ impl Cleaner {
         self.remember(frame, Known { kind: KnownKind::Call, clean: frame, function, lock: false });
         frame
     }
+}
+
+/// The system call whose body this function is.
+fn call_of(builder: &mut ProfileBuilder, function: FunctionId) -> Option<StringId> {
+    let name = linux::call_name(builder.symbols.name(function))?.to_owned();
+    Some(builder.string(&name))
 }
 
 /// Looks at a frame for the first time.

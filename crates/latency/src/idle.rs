@@ -105,7 +105,7 @@ fn is_idle(
     let pid = builder.known_thread(key.thread).and_then(|known| known.pid);
     // A program of one thread that polls and serves nobody waits for an answer.
     let alone = inference.threads_of(builder, pid) == 1 && !inference.servers.contains(&pid);
-    if key.on == WaitOn::Poll && alone || key.on == WaitOn::Child && alone {
+    if alone && matches!(key.on, WaitOn::Poll | WaitOn::Child) {
         return false;
     }
     let nothing_else = total as f64 >= inference.watched(key.thread) as f64 * NOTHING_ELSE;

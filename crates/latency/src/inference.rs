@@ -265,7 +265,9 @@ impl Inference {
         };
         match self.options.continuity {
             Continuity::CallSites => exact + usize::from(same(exact)),
-            Continuity::Functions => (exact..).find(|at| !same(*at)).unwrap_or(exact),
+            Continuity::Functions => {
+                exact + (exact..before.len()).take_while(|at| same(*at)).count()
+            }
         }
     }
 

@@ -342,7 +342,18 @@ impl Reader<'_> {
                         Some(parts) => parts,
                         None => (front, ""),
                     };
-                let symbol = symbol.rsplit_once("+0x").map_or(symbol, |(name, _)| name);
+                let mut symbol = symbol.rsplit_once("+0x").map_or(symbol, |(name, _)| name);
+                // Functions without a name are told apart by where they are.
+                let place = match address {
+                    Some(address) if symbol.is_empty() && self.trace.is_some() => {
+                        let base = module.rsplit('/').next().unwrap_or(module);
+                        format!("[{base}+{address:#x}]")
+                    }
+                    _ => String::new(),
+                };
+                if !place.is_empty() {
+                    symbol = &place;
+                }
                 let frame = module_frame(&mut self.builder, Some(module), symbol, None, address);
                 self.frames.insert(hash, text, frame);
                 frame

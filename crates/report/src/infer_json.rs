@@ -28,7 +28,7 @@ struct Answer<'a> {
     time: Time,
     waiting: Vec<Waited>,
     waiters: Vec<Waiter<'a>>,
-    roles: Vec<Role<'a>>,
+    roles: Vec<RoleRow<'a>>,
     functions: Vec<FunctionRow<'a>>,
     nodes: Vec<Node<'a>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -68,7 +68,7 @@ struct Waiter<'a> {
 }
 
 #[derive(Serialize)]
-struct Role<'a> {
+struct RoleRow<'a> {
     role: &'a str,
     threads: usize,
     running: i64,
@@ -201,8 +201,8 @@ fn waiter(row: &WaitView) -> Waiter<'_> {
     }
 }
 
-fn role(row: &RoleTime) -> Role<'_> {
-    Role {
+fn role(row: &RoleTime) -> RoleRow<'_> {
+    RoleRow {
         role: &row.role,
         threads: row.threads,
         running: row.running,
