@@ -26,6 +26,7 @@ const DEBIAN: &[(&str, &str)] = &[
     ("dot", "graphviz"),
     ("python3", "python3-venv"),
     ("uftrace", "uftrace"),
+    ("strace", "strace"),
 ];
 
 /// The last pprof that Debian 12's Go builds.
@@ -62,6 +63,7 @@ const PY_SPY: &str = "py-spy==0.4.3";
 
 pub fn run() -> Result<()> {
     debian()?;
+    tracefs()?;
     let tools = shell::tools()?;
     std::fs::create_dir_all(tools.join("bin")).with_context(|| tools.display().to_string())?;
     let folder = tools.display().to_string();
@@ -90,6 +92,14 @@ pub fn run() -> Result<()> {
         std::fs::copy(script, tools.join("bin/check-jsonschema"))?;
     }
     java_agent()
+}
+
+/// Mounts what tracepoints are found through, which containers and small systems leave out.
+fn tracefs() -> Result<()> {
+    if std::path::Path::new("/sys/kernel/tracing/events").is_dir() {
+        return Ok(());
+    }
+    as_root("mount", &["-t", "tracefs", "tracefs", "/sys/kernel/tracing"])
 }
 
 /// Builds the exact profiler for Java, with what Maven has fetched before where that is all it needs.
@@ -154,13 +164,17 @@ fn debian() -> Result<()> {
 }
 
 fn apt(arguments: &[&str]) -> Result<()> {
+    as_root("apt-get", arguments)
+}
+
+fn as_root(program: &str, arguments: &[&str]) -> Result<()> {
     let root = std::process::Command::new("id").arg("-u").output()?.stdout == b"0\n";
     let mut command = if root {
-        shell::command("apt-get", arguments)?
+        shell::command(program, arguments)?
     } else {
         shell::command(
             "sudo",
-            &[&["--preserve-env=DEBIAN_FRONTEND", "apt-get"][..], arguments].concat(),
+            &[&["--preserve-env=DEBIAN_FRONTEND", program][..], arguments].concat(),
         )?
     };
     command.env("DEBIAN_FRONTEND", "noninteractive");

@@ -110,6 +110,8 @@ pub struct FunctionView {
     pub line: Option<u32>,
     /// Where it starts, counted from 1.
     pub column: Option<u32>,
+    /// The package that brought the component, with its version.
+    pub package: Option<String>,
 }
 
 impl FunctionView {
@@ -123,6 +125,7 @@ impl FunctionView {
             file: function.file.map(|id| symbols.text(id).to_owned()),
             line: function.line.map(std::num::NonZeroU32::get),
             column: function.column.map(std::num::NonZeroU32::get),
+            package: symbols.package(id).map(str::to_owned),
         }
     }
 }

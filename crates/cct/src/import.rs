@@ -1,6 +1,6 @@
 //! Symbols of one table found or added in another, each once.
 
-use crate::{Frame, FrameId, Function, FunctionId, StringId, Symbols, Thread};
+use crate::{Build, Frame, FrameId, Function, FunctionId, StringId, Symbols, Thread};
 
 /// Translates the ids of one table of symbols into those of another.
 pub struct Import<'a> {
@@ -41,6 +41,12 @@ impl<'a> Import<'a> {
             file: function.file.map(&mut string),
             ..function
         };
+        if let (Some(from), Some(to)) = (self.from.function(id).component, function.component) {
+            let build = self.from.build(from);
+            let package = build.package.map(|id| self.string(into, id));
+            let id = build.id.map(|id| self.string(into, id));
+            into.set_build(to, Build { package, id });
+        }
         let new = into.intern_function(function);
         self.functions[id.index()] = Some(new);
         new

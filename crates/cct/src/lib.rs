@@ -55,7 +55,7 @@ pub use recursion::{nearest_above, recursive_parents};
 pub use relabel::{coarsen, map_labels, relabel};
 pub use runs::{Run, RunSet, merge, merge_runs};
 pub use strings::StringTable;
-pub use symbols::{CallSite, Frame, Function, Symbols, position};
+pub use symbols::{Build, CallSite, Frame, Function, Symbols, position};
 pub use tasks::{Pattern, Specification, TaskDefinition, TaskError, Tasks, tasks};
 pub use thread::{Thread, role};
 pub use timeline::{TimedCall, TimedSample, Timeline};

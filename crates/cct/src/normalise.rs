@@ -179,7 +179,13 @@ impl Renamed {
             file: known.file.map(|id| self.text(symbols, id, change)),
             ..known
         };
-        if function == known { id } else { symbols.intern_function(function) }
+        if function == known {
+            return id;
+        }
+        if let (Some(was), Some(is)) = (known.component, function.component) {
+            symbols.set_build(is, symbols.build(was));
+        }
+        symbols.intern_function(function)
     }
 
     fn text(

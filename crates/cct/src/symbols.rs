@@ -3,6 +3,8 @@
 //! A function is *who*, a frame is *where in it*. Trees come in three grains (see [`Grain`](crate::Grain)), and each
 //! grain labels its nodes with frames that carry just what the grain needs.
 
+use std::collections::BTreeMap;
+
 use hashbrown::{DefaultHashBuilder, HashTable};
 use std::hash::{BuildHasher, Hash};
 use std::num::{NonZeroU32, NonZeroU64};
@@ -132,6 +134,17 @@ pub struct Symbols {
     pub strings: StringTable,
     functions: Interned<Function>,
     frames: Interned<Frame>,
+    builds: BTreeMap<StringId, Build>,
+}
+
+/// Which build of a component it is, and whom to tell about it. Not part of a function's identity: both can differ
+/// between two runs that are compared.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Build {
+    /// What the system's package manager calls what brought it, with the version: `zlib1g 1:1.2.13`.
+    pub package: Option<StringId>,
+    /// The number that a linker gave to just these bytes, in hexadecimal.
+    pub id: Option<StringId>,
 }
 
 impl Symbols {
@@ -173,6 +186,26 @@ impl Symbols {
     /// The component of a function, when it has one.
     pub fn component(&self, id: FunctionId) -> Option<&str> {
         self.function(id).component.map(|id| self.text(id))
+    }
+
+    /// What is known of the build of a component.
+    pub fn build(&self, component: StringId) -> Build {
+        self.builds.get(&component).copied().unwrap_or_default()
+    }
+
+    /// Says which build a component is; what is not said stays as it was.
+    pub fn set_build(&mut self, component: StringId, build: Build) {
+        if build == Build::default() {
+            return;
+        }
+        let known = self.builds.entry(component).or_default();
+        known.package = build.package.or(known.package);
+        known.id = build.id.or(known.id);
+    }
+
+    /// The package of a function's component, where that is known.
+    pub fn package(&self, id: FunctionId) -> Option<&str> {
+        self.build(self.function(id).component?).package.map(|id| self.text(id))
     }
 
     /// Keeps only these frames, in this order: frame `used[row]` becomes row `row`.

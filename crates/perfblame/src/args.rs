@@ -90,6 +90,8 @@ pub enum Command {
     Hook(HookArgs),
     /// Convert any profile to pprof, folded stacks, speedscope, Firefox, Chrome trace or perfblame's own file
     Convert(ConvertArgs),
+    /// Name functions of binaries without symbols, with debug files
+    Symbolize(SymbolizeArgs),
     /// Print a completion script for a shell
     Completions(CompletionsArgs),
 }
@@ -238,6 +240,29 @@ pub enum RootsArg {
 pub enum StyleArg {
     Plain,
     Stackcollapse,
+}
+
+const SYMBOLIZE_EXAMPLES: &str = "\
+Examples:
+  perfblame symbolize run-1.perf.data named.perfblame
+  perfblame symbolize run-1.perfblame named.perfblame --debug-dir ~/debug/usr/lib/debug";
+
+/// Name functions of binaries without symbols, with debug files.
+///
+/// Functions without a name are called by their object and where they start in it, `[nginx+0x53fb0]`. The build ids in
+/// the profile find the files that have the names, in the folders given and in those of this machine.
+#[derive(ClapArgs)]
+#[command(after_help = SYMBOLIZE_EXAMPLES)]
+pub struct SymbolizeArgs {
+    /// The profile to read
+    #[arg(value_name = "IN", value_hint = ValueHint::FilePath)]
+    pub input: PathBuf,
+    /// Where to write; in perfblame's own format unless the name ends like that of another
+    #[arg(value_name = "OUT", value_hint = ValueHint::FilePath)]
+    pub output: PathBuf,
+    /// A folder with debug files or unstripped binaries; can be repeated
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub debug_dir: Vec<PathBuf>,
 }
 
 const COMPLETIONS_EXAMPLES: &str = "\

@@ -14,6 +14,7 @@ mod output;
 mod progress;
 mod record;
 mod show;
+mod symbolize;
 mod terminal;
 mod watching;
 
@@ -40,6 +41,9 @@ fn main() -> ExitCode {
         args::Command::Init(args) => check::init(args, &terminal).map(|()| ExitCode::SUCCESS),
         args::Command::Hook(args) => hook::run(args, &terminal),
         args::Command::Convert(args) => convert::run(args, &terminal).map(|()| ExitCode::SUCCESS),
+        args::Command::Symbolize(args) => {
+            symbolize::run(args, &terminal).map(|()| ExitCode::SUCCESS)
+        }
         args::Command::Completions(args) => completions::run(args).map(|()| ExitCode::SUCCESS),
     };
     match result {

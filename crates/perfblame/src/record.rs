@@ -122,7 +122,7 @@ impl<'a> Session<'a> {
                 self.note(note.clone());
             }
             if self.choice.profiler == Profiler::OsTrace {
-                for note in os::said_of(&run) {
+                for note in os::complete(&run, self.args.portable) {
                     self.note(note);
                 }
             }

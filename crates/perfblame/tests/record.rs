@@ -389,7 +389,7 @@ fn stubborn(folder: &Folder, name: &str) -> String {
 
 #[test]
 fn a_timeout_leaves_nothing_behind() {
-    for what in ["native", "python", "node", "java"] {
+    for what in ["native", "os", "python", "node", "java"] {
         let folder = Folder::new();
         let marker = stubborn(&folder, &format!("stubborn-{what}"));
         let command = format!("./stubborn-{what}");
@@ -407,7 +407,7 @@ fn a_timeout_leaves_nothing_behind() {
 #[test]
 fn an_interrupt_leaves_nothing_behind() {
     use std::io::{BufRead, BufReader};
-    for what in ["native", "python"] {
+    for what in ["native", "os", "python"] {
         let folder = Folder::new();
         let marker = stubborn(&folder, &format!("interrupted-{what}"));
         let command = format!("./interrupted-{what}");

@@ -53,6 +53,7 @@ mod simpleperf;
 mod speedscope;
 mod stackprof;
 mod strace;
+mod symbolize;
 mod tau;
 mod text;
 mod timemory;
@@ -71,6 +72,7 @@ pub use error::{ReadError, ReadErrorKind};
 pub use format::{FORMATS, Format, ReadOptions, detect};
 pub use input::{Input, ReadSeek, Tally};
 pub use os_trace::Read as TraceRead;
+pub use symbolize::{Symbolized, symbolize};
 
 /// Reads whatever an input holds.
 pub fn read(input: Input, options: &ReadOptions) -> Result<Profile, ReadError> {

@@ -22,5 +22,5 @@ pub(crate) use bytes::{Bytes, until_zero};
 pub(crate) use elf::Elf;
 pub(crate) use jit::{JitCode, JitDump, JitFunction};
 pub(crate) use kernel::{KernelSymbols, running_build_id, running_release, running_vdso};
-pub(crate) use locate::{debug_file_of, in_perf_cache, same_build};
+pub(crate) use locate::{debug_file_of, hex, in_perf_cache, same_build};
 pub(crate) use symbols::SymbolAt;

@@ -13,6 +13,7 @@ mod header;
 mod modules;
 mod naming;
 mod os_events;
+pub mod objects;
 mod process;
 mod rounds;
 mod sample;
@@ -38,7 +39,7 @@ use crate::input::Input;
 use crate::native::ByteOrder;
 use crate::os_trace::{Emitter, Read as TraceRead};
 use crate::read_ahead::ReadAhead;
-pub use contents::Contents;
+pub use contents::{Contents, Mapped};
 use header::{Recording, Shape, opening, read_file_header};
 use modules::Origin;
 use naming::Naming;
@@ -100,6 +101,7 @@ fn read_recording(
             let mut file = input.into_seekable()?;
             let (recording, data) = read_file_header(&mut *file, opening.order)?;
             origin.release.clone_from(&recording.release);
+            origin.objects = objects::read(&mut *file);
             let end = file.seek(SeekFrom::End(0))?;
             file.seek(SeekFrom::Start(data.offset))?;
             let there = end.saturating_sub(data.offset);
@@ -202,7 +204,7 @@ fn opened(input: Input) -> Result<(ByteOrder, Recording, Box<dyn Read + Send>), 
 fn origin_of(path: Option<&Path>) -> Origin {
     let written = path.and_then(|path| std::fs::metadata(path).ok()?.modified().ok());
     let folder = path.and_then(Path::parent).map(Path::to_owned);
-    Origin { release: None, written, folder }
+    Origin { written, folder, ..Origin::default() }
 }
 
 #[cfg(test)]

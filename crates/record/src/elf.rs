@@ -52,6 +52,23 @@ pub fn file_keeps_frame_pointers(path: &Path) -> bool {
     Elf::parse(&bytes).is_some_and(|elf| elf.keeps_frame_pointers())
 }
 
+/// The names by which libraries know each other.
+#[derive(Default)]
+pub struct Links {
+    /// Its own.
+    pub name: Option<String>,
+    /// Those of what it cannot do without.
+    pub needed: Vec<String>,
+}
+
+/// The names in a program or library; none where it is neither.
+pub fn links_of(path: &Path) -> Links {
+    let bytes = std::fs::read(path).unwrap_or_default();
+    let Some(elf) = Elf::parse(&bytes) else { return Links::default() };
+    let owned = |names: Vec<&str>| names.into_iter().map(str::to_owned).collect::<Vec<_>>();
+    Links { name: owned(elf.linked(DT_SONAME)).pop(), needed: owned(elf.needed()) }
+}
+
 /// True when a program calls a tracer at every entry: built with `-pg` or `-finstrument-functions`.
 pub fn is_instrumented(program: &Path) -> bool {
     let Ok(bytes) = std::fs::read(program) else { return false };
@@ -82,6 +99,7 @@ const X86_64: u16 = 62;
 const AARCH64: u16 = 183;
 const DYNAMIC: u32 = 6;
 const DT_NEEDED: u64 = 1;
+const DT_SONAME: u64 = 14;
 const NO_BITS: u32 = 8;
 
 impl<'a> Elf<'a> {
@@ -142,13 +160,18 @@ impl<'a> Elf<'a> {
     }
 
     fn needed(&self) -> Vec<&'a str> {
+        self.linked(DT_NEEDED)
+    }
+
+    /// Names of one kind in the table for the dynamic linker.
+    fn linked(&self, kind: u64) -> Vec<&'a str> {
         let Some(dynamic) = self.sections.iter().find(|section| section.kind == DYNAMIC) else {
             return Vec::new();
         };
         let names = self.sections.get(dynamic.link).map_or(self.bytes, |section| section.content);
         let entries = dynamic.content.chunks_exact(16);
-        let needed = entries.filter(|entry| u64_at(entry, 0) == Some(DT_NEEDED));
-        needed
+        let linked = entries.filter(|entry| u64_at(entry, 0) == Some(kind));
+        linked
             .filter_map(|entry| usize::try_from(u64_at(entry, 8)?).ok())
             .filter_map(|at| str::from_utf8(text_at(names, at)).ok())
             .filter(|name| !name.is_empty())

@@ -19,6 +19,7 @@ mod install;
 mod java;
 pub mod java_exact;
 mod node;
+mod origin;
 mod os;
 mod output;
 mod perf;
@@ -30,6 +31,7 @@ mod uftrace;
 
 pub use choose::{Choice, choose};
 pub use error::RecordError;
+pub use origin::{FileOrigin, origins_of};
 pub use os::{OsEvents, OsTrace, Running};
 pub use profiler::{CallGraph, Event, JavaExact, Profiler, Settings, Tried};
 pub use program::{Input, Output, Program};

@@ -152,6 +152,8 @@ struct Function<'a> {
     line: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     column: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    package: Option<&'a str>,
 }
 
 #[derive(Serialize)]
@@ -318,6 +320,7 @@ fn function(function: &FunctionView) -> Function<'_> {
         file: function.file.as_deref(),
         line: function.line,
         column: function.column,
+        package: function.package.as_deref(),
     }
 }
 

@@ -370,7 +370,13 @@ pub fn named(function: &FunctionView, note: &str, hot: bool, room: usize, look: 
         text.push_str("  ");
         text.push_str(&look.dim(note));
     }
-    let place = place_of(function);
+    let mut place = place_of(function);
+    if let Some(package) = function.package.as_deref().filter(|_| !place.is_empty()) {
+        let with = format!("{place} ({})", clean(package));
+        if columns(&with) + 2 <= left {
+            place = with;
+        }
+    }
     if !place.is_empty() && place != function.name && left >= LEAST_PLACE + 2 {
         let place = short_place(&place, left - 2, look);
         text.push_str("  ");

@@ -133,6 +133,8 @@ struct Function<'a> {
     line: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     column: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    package: Option<&'a str>,
 }
 
 #[derive(Serialize)]
@@ -286,6 +288,7 @@ fn function(function: &FunctionView) -> Function<'_> {
         file: function.file.as_deref(),
         line: function.line,
         column: function.column,
+        package: function.package.as_deref(),
     }
 }
 

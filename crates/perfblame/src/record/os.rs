@@ -1,12 +1,14 @@
 //! What is special about traces of the operating system: what runs already can be traced, and what tracing cost is
 //! said.
 
-use std::path::Path;
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use perfblame_readers::Input;
-use perfblame_readers::perf_data::{Contents, contents};
-use perfblame_record::{OsEvents, OsTrace, Recorded, Running};
+use perfblame_readers::perf_data::objects::{self, Object, Role};
+use perfblame_readers::perf_data::{Contents, Mapped, contents};
+use perfblame_record::{OsEvents, OsTrace, Recorded, Running, origins_of};
 
 use crate::args::{OsEventArg, RecordArgs, WhatArg};
 use crate::failure::Failure;
@@ -56,11 +58,23 @@ impl RecordArgs {
     }
 }
 
-/// What tracing a run cost and lost, in a sentence each.
-pub fn said_of(run: &Recorded) -> Vec<String> {
+/// Adds to a recording what is known here alone: whose code was mapped, and which packages brought it; on request the
+/// binaries themselves. Returns what tracing cost and lost, in a sentence each.
+pub fn complete(run: &Recorded, portable: bool) -> Vec<String> {
     let Some(path) = run.profiles.first() else { return Vec::new() };
     let Some(contents) = contents_of(path) else { return Vec::new() };
     let mut said = vec![cost(&contents, run.wall, run.tracer_cpu)];
+    if let Err(error) = objects::append(path, &described(&contents.mapped)) {
+        said.push(format!("layers and packages could not be noted in {}: {error}", path.display()));
+    }
+    if portable && let Some(folder) = path.parent() {
+        match bring(&contents.mapped, &folder.join(objects::FOLDER)) {
+            Ok(count) => said.push(format!("{count} binaries were put beside the runs")),
+            Err(error) => {
+                said.push(format!("not all binaries could be put beside the runs: {error}"))
+            }
+        }
+    }
     if contents.lost > 0 {
         let all = contents.samples.saturating_add(contents.switches).saturating_add(contents.lost);
         said.push(format!(
@@ -71,6 +85,39 @@ pub fn said_of(run: &Recorded) -> Vec<String> {
         ));
     }
     said
+}
+
+fn described(mapped: &[Mapped]) -> Vec<(String, Object)> {
+    let files: Vec<PathBuf> = mapped.iter().map(|file| PathBuf::from(&file.path)).collect();
+    let rows = mapped.iter().zip(origins_of(&files));
+    rows.map(|(file, origin)| {
+        let role = match (file.program, origin.needed) {
+            (_, true) => Role::Needed,
+            (true, false) => Role::Program,
+            (false, false) => Role::Loaded,
+        };
+        let layer = objects::layer_by_role(&file.path, role);
+        (file.path.clone(), Object { layer, package: origin.package })
+    })
+    .collect()
+}
+
+/// Copies binaries into a folder, those that are there already left alone.
+fn bring(mapped: &[Mapped], folder: &Path) -> std::io::Result<usize> {
+    fs::create_dir_all(folder)?;
+    let mut count = 0;
+    for file in mapped {
+        let (path, Some(build_id)) = (Path::new(&file.path), &file.build_id) else { continue };
+        let to = folder.join(objects::file_name(&file.path, build_id));
+        if path.is_file() && !to.exists() {
+            // Under another name until it is whole.
+            let part = folder.join(".part");
+            fs::copy(path, &part)?;
+            fs::rename(&part, &to)?;
+        }
+        count += usize::from(to.exists());
+    }
+    Ok(count)
 }
 
 fn contents_of(path: &Path) -> Option<Contents> {

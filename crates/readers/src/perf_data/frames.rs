@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use hashbrown::HashMap;
 use perfblame_cct::{
-    Frame, FrameId, Function, FunctionId, Layer, ProfileBuilder, StringId, position,
+    Build, Frame, FrameId, Function, FunctionId, Layer, ProfileBuilder, StringId, position,
 };
 
 use super::modules::{JIT, Kind, Place, base_name, is_jitted_object, module_name};
@@ -106,7 +106,7 @@ impl FrameTable {
 
     /// Takes a mapped file, and loads the names of its functions.
     pub fn add_module(&mut self, builder: &mut ProfileBuilder, id: ModuleId, told: ModuleTold) {
-        let ModuleTold { path, kind, binary } = told;
+        let ModuleTold { path, kind, binary, build_id, object } = told;
         match &binary {
             Sought::Missing => builder.warn("missing-binaries", || {
                 format!(
@@ -132,7 +132,12 @@ impl FrameTable {
         };
         let in_kernel = matches!(kind, Kind::Kernel | Kind::KernelModule);
         let layer = if in_kernel { Layer::Kernel } else { layer_of(&shown) };
+        let layer = object.as_ref().map_or(layer, |object| object.layer);
         let component = builder.string(&shown);
+        let package = object.and_then(|object| object.package);
+        let package = package.map(|text| builder.string(&text));
+        let build = build_id.filter(|_| shown == path).map(|text| builder.string(&text));
+        builder.symbols.set_build(component, Build { package, id: build });
         let names = binary.found().map(|binary| Rc::new(BinaryNames::of_binary(binary.clone())));
         let at = id.0 as usize;
         if self.modules.len() <= at {

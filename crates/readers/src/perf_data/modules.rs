@@ -9,11 +9,12 @@ use std::time::SystemTime;
 use hashbrown::HashMap;
 
 use super::frames::Address;
+use super::objects::{self, Objects};
 use super::process::{ModuleId, Process};
 use super::told::{ModuleTold, Outbox, Sought, Told};
 use crate::native::{
-    Binary, Elf, debug_file_of, in_perf_cache, running_build_id, running_release, running_vdso,
-    same_build,
+    Binary, Elf, debug_file_of, hex, in_perf_cache, running_build_id, running_release,
+    running_vdso, same_build,
 };
 
 /// Component of code made at run time: the files that list it have the process id in their names.
@@ -67,6 +68,8 @@ pub struct Origin {
     pub written: Option<SystemTime>,
     /// Where the recording is; binaries may lie beside it.
     pub folder: Option<PathBuf>,
+    /// What was known of mapped files where they were recorded.
+    pub objects: Objects,
 }
 
 /// All mapped files.
@@ -154,7 +157,10 @@ impl Modules {
             let module = self.rows.get_mut(at)?;
             module.binary = found.clone();
             let (path, kind) = (module.path.clone(), module.kind);
-            outbox.tell(Told::Module(id, ModuleTold { path, kind, binary: found }));
+            let build_id = module.build_id.as_deref().map(hex);
+            let object = self.origin.objects.get(path.as_str()).cloned();
+            outbox
+                .tell(Told::Module(id, ModuleTold { path, kind, binary: found, build_id, object }));
         }
         self.rows.get(at)?.binary.found()
     }
@@ -165,8 +171,12 @@ impl Modules {
                 let beside = (self.origin.folder.as_deref())
                     .map(|folder| folder.join(base_name(path)))
                     .filter(|beside| beside != Path::new(path));
+                let brought = (self.origin.folder.as_deref()).map(|folder| {
+                    folder.join(objects::FOLDER).join(objects::file_name(path, build_id))
+                });
                 Binary::open(Path::new(path), Some(build_id))
                     .or_else(|| Binary::open(&beside?, Some(build_id)))
+                    .or_else(|| Binary::open(&brought?, Some(build_id)))
                     .or_else(|| Binary::open(&in_perf_cache(build_id, "elf")?, Some(build_id)))
                     .or_else(|| debug_file_of(build_id).map(Binary::of_elf))
             }

@@ -12,6 +12,7 @@ use perfblame_cct::{Leaving, Metric};
 
 use super::frames::Address;
 use super::modules::{Kind, Place};
+use super::objects::Object;
 use super::process::ModuleId;
 use crate::native::{Binary, JitDump, JitFunction};
 
@@ -68,6 +69,10 @@ pub struct ModuleTold {
     pub path: String,
     pub kind: Kind,
     pub binary: Sought,
+    /// In hexadecimal.
+    pub build_id: Option<String>,
+    /// What was known of it where it was recorded.
+    pub object: Option<Object>,
 }
 
 /// A binary that was looked for on first use.

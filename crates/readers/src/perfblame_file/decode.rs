@@ -3,7 +3,7 @@
 
 use hashbrown::HashMap;
 use perfblame_cct::{
-    CallSite, Cct, Cells, Frame, FrameId, Function, FunctionId, Grain, Info, Layer, Measure,
+    Build, CallSite, Cct, Cells, Frame, FrameId, Function, FunctionId, Grain, Info, Layer, Measure,
     Metric, MetricId, NodeId, Run, RunSet, StringId, Symbols, Thread, ThreadId, TimedCall,
     TimedSample, Timeline, Unit, Warning, position,
 };
@@ -151,6 +151,8 @@ fn functions(
             .map(|field| columns.numbers(field, rows));
     let (name, component, signature, file) = (name?, component?, signature?, file?);
     let (line, column, layer) = (line?, column?, layer?);
+    let (package, build_id) =
+        (columns.numbers(f::PACKAGE, rows)?, columns.numbers(f::BUILD_ID, rows)?);
     let mut ids = Vec::with_capacity(rows);
     for row in 0..rows {
         ids.push(symbols.intern_function(Function {
@@ -162,6 +164,11 @@ fn functions(
             column: position(column[row]),
             layer: layer_of(layer[row], columns)?,
         }));
+        let package = texts.optional(package[row], columns)?;
+        let id = texts.optional(build_id[row], columns)?;
+        if let Some(component) = texts.optional(component[row], columns)? {
+            symbols.set_build(component, Build { package, id });
+        }
     }
     Ok(ids)
 }

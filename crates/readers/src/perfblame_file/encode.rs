@@ -1,8 +1,8 @@
 //! From a profile to sections.
 
 use perfblame_cct::{
-    CallSite, Cct, Cells, Grain, Info, Layer, Measure, Metric, MetricId, StringId, Symbols, Thread,
-    ThreadId, Timeline, Warning,
+    Build, CallSite, Cct, Cells, Function, Grain, Info, Layer, Measure, Metric, MetricId, StringId,
+    Symbols, Thread, ThreadId, Timeline, Warning,
 };
 use std::num::NonZeroU32;
 
@@ -73,6 +73,12 @@ pub fn functions(symbols: &Symbols) -> Vec<u8> {
     out.numbers(f::LINE, rows().map(|function| position(function.line)));
     out.numbers(f::COLUMN, rows().map(|function| position(function.column)));
     out.numbers(f::LAYER, rows().map(|function| layer(function.layer)));
+    let build = |function: &Function| function.component.map(|id| symbols.build(id));
+    let builds = || rows().map(|function| build(function).unwrap_or_default());
+    if builds().any(|build| build != Build::default()) {
+        out.numbers(f::PACKAGE, builds().map(|build| text_id(build.package)));
+        out.numbers(f::BUILD_ID, builds().map(|build| text_id(build.id)));
+    }
     out.finish()
 }
 

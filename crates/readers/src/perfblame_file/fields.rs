@@ -54,6 +54,8 @@ pub mod functions {
     pub const LINE: u64 = 5;
     pub const COLUMN: u64 = 6;
     pub const LAYER: u64 = 7;
+    pub const PACKAGE: u64 = 8;
+    pub const BUILD_ID: u64 = 9;
 }
 
 /// Columns of [`FRAMES`].

@@ -3,7 +3,8 @@
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
-use perfblame_analysis::{CodeChange, Suspect};
+use perfblame_analysis::{CodeChange, FunctionView, Suspect};
+use perfblame_cct::Layer;
 
 use super::{MOST_WIDTH, Page};
 use crate::call_path::folded_path;
@@ -126,6 +127,11 @@ fn details(page: &Page<'_>, row: &Suspect, indent: usize, out: &mut dyn Write) -
     for line in path.lines {
         write(&look.dim(&line))?;
     }
+    if let Some(whose) = whose(&row.function) {
+        for line in wrapped(&whose, room) {
+            write(&line)?;
+        }
+    }
     if let Some(was) = &row.was {
         for line in wrapped(&format!("was {} before", words.name(was)), room) {
             write(&line)?;
@@ -142,6 +148,23 @@ fn details(page: &Page<'_>, row: &Suspect, indent: usize, out: &mut dyn Write) -
         }
     }
     Ok(path.folded)
+}
+
+/// Whom to tell: `in libfoo.so.1, a plug-in, package libfoo1 1.2-3`.
+fn whose(function: &FunctionView) -> Option<String> {
+    let plugin = function.layer == Layer::Plugin;
+    if !plugin && function.package.is_none() {
+        return None;
+    }
+    let component = function.component.as_deref().unwrap_or_default();
+    let mut text = format!("in {}", clean(component.rsplit('/').next().unwrap_or(component)));
+    if plugin {
+        text.push_str(", a plug-in");
+    }
+    if let Some(package) = &function.package {
+        let _ = write!(text, ", package {}", clean(package));
+    }
+    Some(text)
 }
 
 /// The runs of both sides beside each other, on one scale.

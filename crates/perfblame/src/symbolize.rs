@@ -1,0 +1,52 @@
+//! `perfblame symbolize`: names from debug files, for profiles of binaries that have none.
+
+use perfblame_analysis::choose_metric;
+use perfblame_cct::{Grain, Times, merge_runs};
+use perfblame_readers::{Input, ReadOptions, symbolize};
+use perfblame_report::{Roots, Style, Target, WriteOptions};
+
+use crate::args::SymbolizeArgs;
+use crate::failure::Failure;
+use crate::output;
+use crate::terminal::Terminal;
+
+/// Objects that are listed one by one.
+const LISTED: usize = 10;
+
+/// Reads, names, writes.
+pub fn run(args: &SymbolizeArgs, terminal: &Terminal) -> anyhow::Result<()> {
+    let fail = |error: perfblame_readers::ReadError| Failure {
+        what: format!("cannot read {}", args.input.display()),
+        why: error.to_string(),
+        help: error.help,
+    };
+    let input = Input::open(&args.input).map_err(fail)?;
+    let options = ReadOptions { grain: Grain::Frames, times: Times::Keep };
+    let profile = perfblame_readers::read(input, &options).map_err(fail)?;
+    let symbolized = symbolize(profile, &args.debug_dir);
+    let mut said = format!("{} functions got their names", symbolized.named);
+    if symbolized.nameless > 0 {
+        said.push_str(&format!(", {} have none still; looked for:", symbolized.nameless));
+    }
+    for (path, build_id) in symbolized.wanted.iter().take(LISTED) {
+        let build_id = build_id.as_deref().unwrap_or("not recorded");
+        said.push_str(&format!("\n  {path}, build id {build_id}"));
+    }
+    let more = symbolized.wanted.len().saturating_sub(LISTED);
+    if more > 0 {
+        said.push_str(&format!("\n  and {more} more"));
+    }
+    terminal.note(&said);
+    let runs = merge_runs(vec![symbolized.profile]);
+    let target = Target::of_path(&args.output).or_else(|| {
+        Target::ALL.into_iter().find(|target| target.name() == "perfblame")
+    });
+    let Some(target) = target else { return Ok(()) };
+    let metric = choose_metric(&runs, None)?;
+    let options =
+        WriteOptions { metric, roots: Roots::Bare, style: Style::Plain, name: "perfblame" };
+    for loss in target.losses(&runs, &options) {
+        terminal.note(&loss);
+    }
+    output::write(&args.output, |file| target.write(&runs, &options, file))
+}

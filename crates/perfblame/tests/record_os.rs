@@ -1,0 +1,172 @@
+//! `perfblame record os` on real programs, as somebody meets them: stripped, with a plug-in that became slow.
+//! `cargo xtask setup` installs perf and mounts tracefs; without them these tests fail rather than pretend. Nothing here
+//! depends on how long anything takes.
+#![allow(clippy::unwrap_used, reason = "helpers of tests are tests")]
+
+mod run;
+
+use std::process::{Command, Stdio};
+
+use run::Folder;
+use serde_json::Value;
+
+/// Loads a plug-in by name and has it draw.
+const PROGRAM: &str = r#"
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+static __attribute__((noinline)) unsigned own_work(unsigned x) {
+    for (unsigned i = 0; i < 2000000; i++) x = x * 1664525u + 1013904223u;
+    return x;
+}
+int main(int count, char **words) {
+    void *plugin = dlopen("./plugin.so", RTLD_NOW);
+    if (!plugin) { fprintf(stderr, "%s\n", dlerror()); return 1; }
+    unsigned (*draw)(unsigned) = (unsigned (*)(unsigned))dlsym(plugin, "plugin_draw");
+    int rounds = count > 1 ? atoi(words[1]) : 40;
+    unsigned x = 1;
+    for (int i = 0; i < rounds; i++) x = draw(own_work(x));
+    printf("%u\n", x);
+    fflush(stdout);
+    return 3;
+}
+"#;
+
+/// `COST` is what became slow.
+const PLUGIN: &str = r"
+#include <time.h>
+__attribute__((noinline)) unsigned plugin_shade(unsigned x) {
+    for (unsigned i = 0; i < COST; i++) x = x * 22695477u + 1u;
+    return x;
+}
+unsigned plugin_draw(unsigned x) {
+    struct timespec pause = { 0, 1000000 };
+    nanosleep(&pause, 0);
+    return plugin_shade(x) + 1;
+}
+";
+
+fn compile(folder: &Folder, arguments: &[&str]) {
+    let status = Command::new("cc").args(arguments).current_dir(folder.path()).status().unwrap();
+    assert!(status.success(), "cc {arguments:?}");
+}
+
+fn plugin(folder: &Folder, cost: &str) {
+    let cost = format!("-DCOST={cost}");
+    compile(folder, &["-O1", "-g0", "-shared", "-fPIC", &cost, "-o", "plugin.so", "plugin.c"]);
+}
+
+fn made() -> Folder {
+    let folder = Folder::new();
+    folder.file("program.c", PROGRAM);
+    folder.file("plugin.c", PLUGIN);
+    compile(&folder, &["-O1", "-s", "-o", "program", "program.c", "-ldl"]);
+    plugin(&folder, "1000000");
+    folder
+}
+
+fn json(folder: &Folder, arguments: &[&str]) -> Value {
+    let output = folder.run(arguments);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {said}"))
+}
+
+#[test]
+fn a_plug_in_that_became_slow_is_named() {
+    let folder = made();
+    let record = |output: &str| {
+        let program = ["--ignore-failure", "--output", output, "--", "./program"];
+        let done = folder.run(&[&["record", "os", "--runs", "3"], &program[..]].concat());
+        let said = String::from_utf8(done.stderr).unwrap();
+        assert_eq!(done.status.code(), Some(0), "{said}");
+        assert!(said.contains("stacks were taken, which cost the traced threads about"), "{said}");
+        assert_eq!(String::from_utf8(done.stdout).unwrap().lines().count(), 3, "{said}");
+    };
+    record("before");
+    plugin(&folder, "12000000");
+    record("after");
+
+    let diff = json(&folder, &["diff", "before", "after", "--format", "json"]);
+    assert_eq!(diff["verdict"], "regressed", "{diff}");
+    let suspect = &diff["suspects"][0];
+    assert_eq!(suspect["function"], "plugin_shade", "{diff}");
+    assert_eq!(suspect["layer"], "plug-in", "{diff}");
+    assert!(suspect["component"].as_str().unwrap().ends_with("/plugin.so"), "{diff}");
+    let text = String::from_utf8(folder.run(&["diff", "before", "after"]).stdout).unwrap();
+    assert!(text.contains("in plugin.so, a plug-in"), "{text}");
+
+    // The program has no names, and the same places in every run; what dpkg knows comes with its package.
+    let show = json(&folder, &["show", "before", "--functions", "--limit", "0", "--format", "json"]);
+    let text = show.to_string();
+    assert!(text.contains("[program+0x"), "{text}");
+    if std::path::Path::new("/var/lib/dpkg/info").is_dir() {
+        assert!(text.contains("\"package\":\"libc6 "), "{text}");
+    }
+
+    // Elsewhere, the names are found by build ids.
+    compile(&folder, &["-O1", "-o", "with-names", "program.c", "-ldl"]);
+    let done = folder.run(&["symbolize", "after/run-1.perf.data", "named.perfblame"]);
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    let named = json(&folder, &["show", "named.perfblame", "--functions", "--format", "json"]);
+    assert!(named.to_string().contains("plugin_shade"), "{named}");
+}
+
+#[test]
+fn the_program_is_what_it_is_without_us() {
+    let folder = made();
+    let done = folder.run(&["record", "os", "--output", "runs", "--", "./program", "3"]);
+    let said = String::from_utf8(done.stderr).unwrap();
+    assert_eq!(done.status.code(), Some(3), "{said}");
+    assert!(said.contains("run 1 ended with status 3"), "{said}");
+    assert_eq!(std::fs::read_dir(folder.path().join("runs")).unwrap().count(), 1);
+}
+
+#[test]
+fn names_of_stripped_programs_are_found_by_build_id() {
+    let folder = made();
+    compile(&folder, &["-O1", "-Wl,--build-id=sha1", "-o", "full", "program.c", "-ldl"]);
+    let strip = |arguments: &[&str]| {
+        let status =
+            Command::new("objcopy").args(arguments).current_dir(folder.path()).status().unwrap();
+        assert!(status.success());
+    };
+    std::fs::create_dir(folder.path().join("debug")).unwrap();
+    strip(&["--only-keep-debug", "full", "debug/full.debug"]);
+    strip(&["--strip-all", "full", "program"]);
+    folder.run(&["record", "os", "--output", "runs", "--", "./program"]);
+    folder.ok(&["convert", "runs", "moved.perfblame"]);
+    let before = folder.ok(&["show", "moved.perfblame", "--functions", "--limit", "0"]);
+    assert!(before.contains("[program+0x") && !before.contains("own_work"), "{before}");
+    folder.ok(&["symbolize", "moved.perfblame", "named.perfblame", "--debug-dir", "debug"]);
+    let after = folder.ok(&["show", "named.perfblame", "--functions", "--limit", "0"]);
+    assert!(after.contains("own_work"), "{after}");
+}
+
+#[test]
+fn what_runs_already_is_traced_and_left_alone() {
+    let folder = made();
+    let mut running = Command::new(folder.path().join("program"))
+        .arg("1000000")
+        .current_dir(folder.path())
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    let pid = running.id().to_string();
+    let done = folder.run(&["record", "os", "--pid", &pid, "--duration", "1s", "--output", "runs"]);
+    let said = String::from_utf8(done.stderr).unwrap();
+    let alive = running.try_wait().unwrap().is_none();
+    running.kill().unwrap();
+    running.wait().unwrap();
+    assert_eq!(done.status.code(), Some(0), "{said}");
+    assert!(alive);
+    let show = folder.ok(&["show", "runs/run-1.perf.data", "--functions", "--limit", "0"]);
+    assert!(show.contains("plugin_shade"), "{show}");
+
+    let done = folder.run(&["record", "os", "--pid", "4194304", "--output", "none"]);
+    let said = String::from_utf8(done.stderr).unwrap();
+    assert_eq!(done.status.code(), Some(2), "{said}");
+    assert!(said.contains("there is no process 4194304"), "{said}");
+    let done = folder.run(&["record", "native", "--pid", &pid]);
+    assert!(String::from_utf8(done.stderr).unwrap().contains("perfblame record os"));
+}
