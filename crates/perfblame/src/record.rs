@@ -122,7 +122,7 @@ impl<'a> Session<'a> {
                 self.note(note.clone());
             }
             if self.choice.profiler == Profiler::OsTrace {
-                for note in os::complete(&run, self.args.portable) {
+                for note in os::complete(&run, !self.args.without_binaries) {
                     self.note(note);
                 }
             }

@@ -38,9 +38,8 @@ pub fn run(args: &SymbolizeArgs, terminal: &Terminal) -> anyhow::Result<()> {
     }
     terminal.note(&said);
     let runs = merge_runs(vec![symbolized.profile]);
-    let target = Target::of_path(&args.output).or_else(|| {
-        Target::ALL.into_iter().find(|target| target.name() == "perfblame")
-    });
+    let target = Target::of_path(&args.output)
+        .or_else(|| Target::ALL.into_iter().find(|target| target.name() == "perfblame"));
     let Some(target) = target else { return Ok(()) };
     let metric = choose_metric(&runs, None)?;
     let options =

@@ -91,25 +91,21 @@ fn a_plug_in_that_became_slow_is_named() {
     assert_eq!(diff["verdict"], "regressed", "{diff}");
     let suspect = &diff["suspects"][0];
     assert_eq!(suspect["function"], "plugin_shade", "{diff}");
+    // Known before as well, though the file was replaced since.
+    assert_eq!(suspect["kind"], "slower", "{diff}");
     assert_eq!(suspect["layer"], "plug-in", "{diff}");
     assert!(suspect["component"].as_str().unwrap().ends_with("/plugin.so"), "{diff}");
     let text = String::from_utf8(folder.run(&["diff", "before", "after"]).stdout).unwrap();
     assert!(text.contains("in plugin.so, a plug-in"), "{text}");
 
     // The program has no names, and the same places in every run; what dpkg knows comes with its package.
-    let show = json(&folder, &["show", "before", "--functions", "--limit", "0", "--format", "json"]);
+    let show =
+        json(&folder, &["show", "before", "--functions", "--limit", "99", "--format", "json"]);
     let text = show.to_string();
     assert!(text.contains("[program+0x"), "{text}");
     if std::path::Path::new("/var/lib/dpkg/info").is_dir() {
         assert!(text.contains("\"package\":\"libc6 "), "{text}");
     }
-
-    // Elsewhere, the names are found by build ids.
-    compile(&folder, &["-O1", "-o", "with-names", "program.c", "-ldl"]);
-    let done = folder.run(&["symbolize", "after/run-1.perf.data", "named.perfblame"]);
-    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
-    let named = json(&folder, &["show", "named.perfblame", "--functions", "--format", "json"]);
-    assert!(named.to_string().contains("plugin_shade"), "{named}");
 }
 
 #[test]
@@ -119,7 +115,12 @@ fn the_program_is_what_it_is_without_us() {
     let said = String::from_utf8(done.stderr).unwrap();
     assert_eq!(done.status.code(), Some(3), "{said}");
     assert!(said.contains("run 1 ended with status 3"), "{said}");
-    assert_eq!(std::fs::read_dir(folder.path().join("runs")).unwrap().count(), 1);
+    let mut left: Vec<_> = std::fs::read_dir(folder.path().join("runs"))
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    left.sort();
+    assert_eq!(left, ["objects", "run-1.perf.data"]);
 }
 
 #[test]
@@ -136,10 +137,10 @@ fn names_of_stripped_programs_are_found_by_build_id() {
     strip(&["--strip-all", "full", "program"]);
     folder.run(&["record", "os", "--output", "runs", "--", "./program"]);
     folder.ok(&["convert", "runs", "moved.perfblame"]);
-    let before = folder.ok(&["show", "moved.perfblame", "--functions", "--limit", "0"]);
+    let before = folder.ok(&["show", "moved.perfblame", "--functions", "--limit", "99"]);
     assert!(before.contains("[program+0x") && !before.contains("own_work"), "{before}");
     folder.ok(&["symbolize", "moved.perfblame", "named.perfblame", "--debug-dir", "debug"]);
-    let after = folder.ok(&["show", "named.perfblame", "--functions", "--limit", "0"]);
+    let after = folder.ok(&["show", "named.perfblame", "--functions", "--limit", "99"]);
     assert!(after.contains("own_work"), "{after}");
 }
 
@@ -160,7 +161,7 @@ fn what_runs_already_is_traced_and_left_alone() {
     running.wait().unwrap();
     assert_eq!(done.status.code(), Some(0), "{said}");
     assert!(alive);
-    let show = folder.ok(&["show", "runs/run-1.perf.data", "--functions", "--limit", "0"]);
+    let show = folder.ok(&["show", "runs/run-1.perf.data", "--functions", "--limit", "99"]);
     assert!(show.contains("plugin_shade"), "{show}");
 
     let done = folder.run(&["record", "os", "--pid", "4194304", "--output", "none"]);

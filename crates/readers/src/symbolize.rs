@@ -88,10 +88,11 @@ impl Shelf<'_> {
 
     fn open(&mut self, build_id: &str) -> Option<BinaryNames> {
         let wanted = from_hex(build_id)?;
-        let elf = self.by_name(build_id, &wanted).or_else(|| debug_file_of(&wanted)).or_else(|| {
-            let path = self.listed().iter().find(|(id, _)| same_build(id, &wanted));
-            Elf::open(&path?.1)
-        })?;
+        let elf =
+            self.by_name(build_id, &wanted).or_else(|| debug_file_of(&wanted)).or_else(|| {
+                let path = self.listed().iter().find(|(id, _)| same_build(id, &wanted));
+                Elf::open(&path?.1)
+            })?;
         Some(BinaryNames::of_binary(Arc::new(Binary::of_elf(elf))))
     }
 

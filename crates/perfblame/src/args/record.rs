@@ -113,9 +113,9 @@ pub struct RecordArgs {
     /// With `os`, record every system call and every switch; servers can become three times slower
     #[arg(long, help_heading = "Traces of the operating system")]
     pub full: bool,
-    /// With `os`, put the binaries beside the runs, so that both can be taken to another machine
+    /// With `os`, keep no copies of the binaries beside the runs, which reading needs once they are updated or elsewhere
     #[arg(long, help_heading = "Traces of the operating system")]
-    pub portable: bool,
+    pub without_binaries: bool,
     /// Stop recording when the file has this size, while the program goes on: `200M`, `2G`
     #[arg(long, value_name = "SIZE", value_parser = bytes, help_heading = "Traces of the operating system")]
     pub max_size: Option<u64>,

@@ -58,21 +58,25 @@ impl RecordArgs {
     }
 }
 
-/// Adds to a recording what is known here alone: whose code was mapped, and which packages brought it; on request the
-/// binaries themselves. Returns what tracing cost and lost, in a sentence each.
-pub fn complete(run: &Recorded, portable: bool) -> Vec<String> {
+/// Copies of binaries take this much beside the runs of one recording; all of most programs, not of a browser.
+const MOST_COPIED: u64 = 256 << 20;
+
+/// Adds to a recording what is known here and now alone: whose code was mapped, which packages brought it, and the
+/// binaries themselves, which the next update replaces. Returns what tracing cost and lost, in a sentence each.
+pub fn complete(run: &Recorded, with_binaries: bool) -> Vec<String> {
     let Some(path) = run.profiles.first() else { return Vec::new() };
     let Some(contents) = contents_of(path) else { return Vec::new() };
     let mut said = vec![cost(&contents, run.wall, run.tracer_cpu)];
     if let Err(error) = objects::append(path, &described(&contents.mapped)) {
         said.push(format!("layers and packages could not be noted in {}: {error}", path.display()));
     }
-    if portable && let Some(folder) = path.parent() {
+    if with_binaries && let Some(folder) = path.parent() {
         match bring(&contents.mapped, &folder.join(objects::FOLDER)) {
-            Ok(count) => said.push(format!("{count} binaries were put beside the runs")),
-            Err(error) => {
-                said.push(format!("not all binaries could be put beside the runs: {error}"))
-            }
+            Ok(0) => {}
+            Ok(left) => said.push(format!(
+                "{left} binaries were too large to be copied beside the runs; read the runs before they change"
+            )),
+            Err(error) => said.push(format!("binaries could not be copied beside the runs: {error}")),
         }
     }
     if contents.lost > 0 {
@@ -102,22 +106,29 @@ fn described(mapped: &[Mapped]) -> Vec<(String, Object)> {
     .collect()
 }
 
-/// Copies binaries into a folder, those that are there already left alone.
+/// Copies binaries into a folder, those that are there already left alone. Returns how many were left out.
 fn bring(mapped: &[Mapped], folder: &Path) -> std::io::Result<usize> {
     fs::create_dir_all(folder)?;
-    let mut count = 0;
+    let entries = fs::read_dir(folder)?.flatten().filter_map(|entry| entry.metadata().ok());
+    let mut total: u64 = entries.map(|data| data.len()).sum();
+    let mut left_out = 0;
     for file in mapped {
         let (path, Some(build_id)) = (Path::new(&file.path), &file.build_id) else { continue };
         let to = folder.join(objects::file_name(&file.path, build_id));
-        if path.is_file() && !to.exists() {
+        let size = fs::metadata(path).map_or(0, |data| data.len());
+        if size > 0 && !to.exists() {
+            if total.saturating_add(size) > MOST_COPIED {
+                left_out += 1;
+                continue;
+            }
+            total += size;
             // Under another name until it is whole.
             let part = folder.join(".part");
             fs::copy(path, &part)?;
             fs::rename(&part, &to)?;
         }
-        count += usize::from(to.exists());
     }
-    Ok(count)
+    Ok(left_out)
 }
 
 fn contents_of(path: &Path) -> Option<Contents> {
