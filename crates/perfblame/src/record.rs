@@ -139,13 +139,10 @@ impl<'a> Session<'a> {
 
     fn record_one(&self, name: &str) -> Result<Recorded, RecordError> {
         let (settings, folder) = (&self.settings, &*self.folder);
-        match self.running {
-            Some(running) => record_running(running, settings, folder, name, self.cancel),
-            None => {
-                let profiler = self.choice.profiler;
-                record_run(profiler, &self.program, settings, folder, name, self.cancel)
-            }
+        if let Some(running) = self.running {
+            return record_running(running, settings, folder, name, self.cancel);
         }
+        record_run(self.choice.profiler, &self.program, settings, folder, name, self.cancel)
     }
 
     /// Raises the frequency for a program that ends before there are enough samples; true when that changes anything.

@@ -1,5 +1,7 @@
 //! `perfblame symbolize`: names from debug files, for profiles of binaries that have none.
 
+use std::fmt::Write as _;
+
 use perfblame_analysis::choose_metric;
 use perfblame_cct::{Grain, Times, merge_runs};
 use perfblame_readers::{Input, ReadOptions, symbolize};
@@ -21,20 +23,21 @@ pub fn run(args: &SymbolizeArgs, terminal: &Terminal) -> anyhow::Result<()> {
         help: error.help,
     };
     let input = Input::open(&args.input).map_err(fail)?;
-    let options = ReadOptions { grain: Grain::Frames, times: Times::Keep };
+    let options =
+        ReadOptions { grain: Grain::Frames, times: Times::Keep, ..ReadOptions::default() };
     let profile = perfblame_readers::read(input, &options).map_err(fail)?;
     let symbolized = symbolize(profile, &args.debug_dir);
     let mut said = format!("{} functions got their names", symbolized.named);
     if symbolized.nameless > 0 {
-        said.push_str(&format!(", {} have none still; looked for:", symbolized.nameless));
+        let _ = write!(said, ", {} have none still; looked for:", symbolized.nameless);
     }
     for (path, build_id) in symbolized.wanted.iter().take(LISTED) {
         let build_id = build_id.as_deref().unwrap_or("not recorded");
-        said.push_str(&format!("\n  {path}, build id {build_id}"));
+        let _ = write!(said, "\n  {path}, build id {build_id}");
     }
     let more = symbolized.wanted.len().saturating_sub(LISTED);
     if more > 0 {
-        said.push_str(&format!("\n  and {more} more"));
+        let _ = write!(said, "\n  and {more} more");
     }
     terminal.note(&said);
     let runs = merge_runs(vec![symbolized.profile]);

@@ -8,6 +8,7 @@
 //! LAYER TAB PACKAGE TAB PATH NEWLINE
 //! ```
 
+use std::fmt::Write as _;
 use std::fs::OpenOptions;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::Path;
@@ -77,7 +78,7 @@ pub fn append(file: &Path, objects: &[(String, Object)]) -> io::Result<()> {
         if [path, package].iter().any(|text| text.contains(['\n', '\t'])) {
             continue;
         }
-        text.push_str(&format!("{}\t{package}\t{path}\n", object.layer.name()));
+        let _ = writeln!(text, "{}\t{package}\t{path}", object.layer.name());
     }
     let size = (text.len() as u64).to_le_bytes();
     let mut file = OpenOptions::new().append(true).open(file)?;
