@@ -4,8 +4,13 @@
 //! goes on where it stopped. [`mod@cases`] says what is run, [`mod@recording`] how it is traced, [`mod@rank`] how well
 //! the cause is found.
 
+pub mod answer;
 pub mod case;
 pub mod cases;
+pub mod causes;
 pub mod machine;
+pub mod plain;
+pub mod rank;
 pub mod recording;
+pub mod script;
 pub mod work;

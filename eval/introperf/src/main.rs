@@ -5,10 +5,12 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 use clap::Parser;
-use perfblame_eval_introperf::case::{Case, Side};
+use perfblame_eval_introperf::case::Case;
 use perfblame_eval_introperf::cases::cases;
+use perfblame_eval_introperf::causes::{Row, row};
 use perfblame_eval_introperf::machine;
-use perfblame_eval_introperf::recording::{Way, record};
+use perfblame_eval_introperf::rank::Found;
+use perfblame_eval_introperf::recording::Way;
 use perfblame_eval_introperf::work::Work;
 
 /// The experiments of the IntroPerf paper, rerun
@@ -23,6 +25,9 @@ struct Args {
     /// Only these cases
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     only: Vec<String>,
+    /// Only these ways to trace: switches, ticks, default
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    way: Vec<String>,
     /// The program to ask
     #[arg(long, value_name = "FILE")]
     perfblame: Option<PathBuf>,
@@ -43,22 +48,33 @@ fn main() -> Result<()> {
     let perfblame = args.perfblame.clone().unwrap_or_else(|| PathBuf::from("perfblame"));
     for case in &cases {
         machine::install(case.packages)?;
-        for way in [Way::Switches, Way::Ticks] {
-            for side in Side::BOTH {
-                let start = std::time::Instant::now();
-                let trace = record(&work, case, side, way, &perfblame);
-                match trace {
-                    Ok(trace) => eprintln!(
-                        "{} {} {}: {:.1} s, {} MB",
-                        case.name,
-                        side.name(),
-                        way.name(),
-                        start.elapsed().as_secs_f64(),
-                        std::fs::metadata(&trace.file)?.len() >> 20
-                    ),
-                    Err(error) => eprintln!("{error:#}"),
-                }
+        for way in Way::ALL {
+            if !args.way.is_empty() && !args.way.iter().any(|name| name == way.name()) {
+                continue;
             }
+            let row = row(&work, case, way, &perfblame).unwrap_or_else(|error| Row {
+                case: case.name.to_owned(),
+                way: way.name().to_owned(),
+                failed: Some(format!("{error:#}")),
+                ..Row::default()
+            });
+            let found = |found: Option<Found>| {
+                found.map_or("-".to_owned(), |found| {
+                    format!("{}/{}/{}", found.p_min, found.f_min, found.place)
+                })
+            };
+            eprintln!(
+                "{:18} {:9} plain {:10} ours {:10} suspects {:?} {:?} seen {:?} {:?} {}",
+                row.case,
+                row.way,
+                found(row.plain),
+                found(row.ours),
+                row.suspects.itself,
+                row.suspects.on_path,
+                row.seen,
+                row.sizes,
+                row.failed.as_deref().unwrap_or_default().lines().next().unwrap_or_default()
+            );
         }
     }
     Ok(())

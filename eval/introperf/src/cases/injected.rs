@@ -23,14 +23,9 @@ pub(super) const CASES: &[Case] = &[
         packages: &["sqlite3", "libsqlite3-dev"],
         cause: Cause::Injected("busy loop"),
         truth: Truth { object: "slug.so", functions: &["collapse_runs"], why: MADE_SLOW },
-        plugin: Some(Plugin {
-            object: "slug.so",
-            source: source!("slug.c"),
-            flags: "",
-            stripped: true,
-        }),
+        plugin: Some(Plugin { object: "slug.so", source: source!("slug.c"), flags: "", stripped: true }),
         prepare: r#"cat > query.sql <<'END'
-WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 4000)
+WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 8000)
 SELECT count(DISTINCT slug('Title ' || (i % 977) || ' -- of  a page')), sum(length(printf('%08d', i))) FROM n;
 END"#,
         base: &["/usr/bin/sqlite3", ":memory:", ".load ./{side}/slug", ".read query.sql"],
@@ -44,12 +39,7 @@ END"#,
         packages: &["lua5.4", "liblua5.4-dev"],
         cause: Cause::Injected("fsync"),
         truth: Truth { object: "journal.so", functions: &["journal_commit"], why: MADE_SLOW },
-        plugin: Some(Plugin {
-            object: "journal.so",
-            source: source!("journal.c"),
-            flags: "-I/usr/include/lua5.4",
-            stripped: false,
-        }),
+        plugin: Some(Plugin { object: "journal.so", source: source!("journal.c"), flags: "-I/usr/include/lua5.4", stripped: false }),
         prepare: r#"cat > write.lua <<'END'
 local journal = require "journal"
 journal.begin(arg[1])
@@ -74,12 +64,7 @@ END"#,
         packages: &["python3", "python3-dev"],
         cause: Cause::Injected("futex"),
         truth: Truth { object: "tally.so", functions: &["wait_for_slot"], why: MADE_SLOW },
-        plugin: Some(Plugin {
-            object: "tally.so",
-            source: source!("tally.c"),
-            flags: "-I/usr/include/python3.11",
-            stripped: false,
-        }),
+        plugin: Some(Plugin { object: "tally.so", source: source!("tally.c"), flags: "-I/usr/include/python3.11", stripped: false }),
         prepare: r"cat > count.py <<'END'
 import sys
 sys.path.insert(0, sys.argv[1])
@@ -130,7 +115,7 @@ Require all granted
 END
 done
 chmod -R a+rX .
-for i in $(seq 0 199); do echo 'url = http://127.0.0.1:18742/index.html'; done > urls"#,
+for i in $(seq 0 119); do echo 'url = http://127.0.0.1:18742/index.html'; done > urls"#,
         base: &["/usr/sbin/apache2", "-X", "-f", "{folder}/{side}.conf"],
         buggy: &["/usr/sbin/apache2", "-X", "-f", "{folder}/{side}.conf"],
         client: Some(
@@ -147,12 +132,7 @@ kill -TERM $(cat apache.pid)",
         packages: &["redis-tools"],
         cause: Cause::Injected("busy loop"),
         truth: Truth { object: "grade.so", functions: &["grade_score"], why: MADE_SLOW },
-        plugin: Some(Plugin {
-            object: "grade.so",
-            source: source!("grade.c"),
-            flags: "",
-            stripped: false,
-        }),
+        plugin: Some(Plugin { object: "grade.so", source: source!("grade.c"), flags: "", stripped: false }),
         prepare: r#"ln -sf /usr/bin/redis-check-rdb redis-server
 awk 'BEGIN { for (i = 0; i < 300; i++) { print "SET key:" i " value-of-" i; print "GRADE text-" i } }' > asked.txt"#,
         base: REDIS,
@@ -171,13 +151,8 @@ redis-cli -s redis.sock shutdown nosave",
         packages: &["openssl", "libssl-dev"],
         cause: Cause::Injected("file"),
         truth: Truth { object: "foldmd.so", functions: &["fold_load_table"], why: MADE_SLOW },
-        plugin: Some(Plugin {
-            object: "foldmd.so",
-            source: source!("foldmd.c"),
-            flags: "",
-            stripped: false,
-        }),
-        prepare: "head -c 262144 /dev/urandom > table\nhead -c 6000000 /dev/urandom > message",
+        plugin: Some(Plugin { object: "foldmd.so", source: source!("foldmd.c"), flags: "", stripped: false }),
+        prepare: "head -c 262144 /dev/urandom > table\nhead -c 10000000 /dev/urandom > message",
         base: OPENSSL,
         buggy: OPENSSL,
         environment: &[("FOLD_TABLE", "table")],
@@ -220,63 +195,21 @@ END"#,
         packages: &["zstd"],
         cause: Cause::Injected("poll"),
         truth: Truth { object: "audit.so", functions: &["audit_record"], why: MADE_SLOW },
-        plugin: Some(Plugin {
-            object: "audit.so",
-            source: source!("audit.c"),
-            flags: "",
-            stripped: false,
-        }),
+        plugin: Some(Plugin { object: "audit.so", source: source!("audit.c"), flags: "", stripped: false }),
         prepare: r#"awk 'BEGIN { srand(3); for (i = 0; i < 900000; i++) printf "%x ", int(rand() * 70000) }' > numbers"#,
-        base: &[
-            "/usr/bin/zstd",
-            "-q",
-            "-f",
-            "-T2",
-            "-B524288",
-            "-3",
-            "numbers",
-            "-o",
-            "{side}.zst",
-        ],
-        buggy: &[
-            "/usr/bin/zstd",
-            "-q",
-            "-f",
-            "-T2",
-            "-B524288",
-            "-3",
-            "numbers",
-            "-o",
-            "{side}.zst",
-        ],
+        base: &["/usr/bin/zstd", "-q", "-f", "-T2", "-B524288", "-3", "numbers", "-o", "{side}.zst"],
+        buggy: &["/usr/bin/zstd", "-q", "-f", "-T2", "-B524288", "-3", "numbers", "-o", "{side}.zst"],
         environment: &[("LD_PRELOAD", "./{side}/audit.so")],
         ..PLAIN
     },
 ];
 
 const REDIS: &[&str] = &[
-    "./redis-server",
-    "--port",
-    "0",
-    "--unixsocket",
-    "redis.sock",
-    "--save",
-    "",
-    "--appendonly",
-    "no",
-    "--loadmodule",
-    "./{side}/grade.so",
+    "./redis-server", "--port", "0", "--unixsocket", "redis.sock", "--save", "", "--appendonly", "no",
+    "--loadmodule", "./{side}/grade.so",
 ];
 
 const OPENSSL: &[&str] = &[
-    "/usr/bin/openssl",
-    "dgst",
-    "-provider-path",
-    "./{side}",
-    "-provider",
-    "foldmd",
-    "-provider",
-    "default",
-    "-FOLD",
+    "/usr/bin/openssl", "dgst", "-provider-path", "./{side}", "-provider", "foldmd", "-provider", "default", "-FOLD",
     "message",
 ];

@@ -6,33 +6,33 @@ use crate::case::{Case, Truth};
 
 pub(super) const CASES: &[Case] = &[
     Case {
-        name: "jq-delete",
+        name: "jq-indices",
         program: "jq",
-        what: "removes elements one by one",
+        what: "looks for a long array in a longer one",
         packages: &["jq"],
         truth: Truth {
             object: "libjq.so",
-            functions: &["jv_delpaths"],
-            why: "del() takes paths one after the other and copies the array for each; map(select()) copies it once",
+            functions: &["jv_array_indexes"],
+            why: "compares every element of the one at every place of the other, also after the first difference",
         },
         base: &[
             "/usr/bin/jq",
             "-n",
             "-c",
-            "[range(2500)] | map(select(. % 2 == 0)) | length, .[0:200][]",
+            "[range(6000) % 7] as $a | [range(4) % 7] as $b | ($a | indices($b) | length), $a[0:300][]",
         ],
         buggy: &[
             "/usr/bin/jq",
             "-n",
             "-c",
-            "[range(2500)] | del(.[] | select(. % 2 == 1)) | length, .[0:200][]",
+            "[range(6000) % 7] as $a | [range(700) % 7] as $b | ($a | indices($b) | length), $a[0:300][]",
         ],
         ..PLAIN
     },
     Case {
         name: "python-digits",
         program: "python3",
-        what: "reads one number of 160,000 digits instead of many short ones",
+        what: "reads one number of 400,000 digits instead of many short ones",
         packages: &["python3"],
         truth: Truth {
             object: "python3",
@@ -42,10 +42,10 @@ pub(super) const CASES: &[Case] = &[
         prepare: r"cat > base.py <<'END'
 import sys
 sys.set_int_max_str_digits(0)
-text = '7' * 160000
+text = '7' * 400000
 print(sum(int(text[at:at + 400]) for at in range(0, len(text), 400)) % 1000003)
 END
-sed 's/400/160000/g' base.py > buggy.py",
+sed 's/at + 400/at + len(text)/; s/len(text), 400/len(text), len(text)/' base.py > buggy.py",
         base: &["/usr/bin/python3.11", "-I", "base.py"],
         buggy: &["/usr/bin/python3.11", "-I", "buggy.py"],
         ..PLAIN
@@ -58,22 +58,12 @@ sed 's/400/160000/g' base.py > buggy.py",
         truth: Truth {
             object: "perl",
             functions: &["Perl_regexec_flags"],
-            why: "(\\w+\\s?)+$ is tried in all ways on a line whose end does not fit; \\w+$ in few",
+            why: "\\w*\\w*\\w*\\w*$ is tried in all ways on a line whose end does not fit, \\w[\\w\\s]*$ in few",
         },
         prepare: r#"awk 'BEGIN { for (i = 0; i < 3000; i++) print "line " i " of a log that ends well" }' > lines
-awk 'BEGIN { for (i = 0; i < 12; i++) print "aaaaaaaaaaaaaaaaaaaaaaaa!" }' >> lines"#,
-        base: &[
-            "/usr/bin/perl",
-            "-ne",
-            "$n++ if /^\\w[\\w\\s]*$/; END { print \"$n\\n\" }",
-            "lines",
-        ],
-        buggy: &[
-            "/usr/bin/perl",
-            "-ne",
-            "$n++ if /^([\\w]+[\\w\\s]?)+?[.]$/; END { print \"$n\\n\" }",
-            "lines",
-        ],
+awk 'BEGIN { for (i = 0; i < 8; i++) { for (n = 0; n < 220; n++) printf "a"; print "!" } }' >> lines"#,
+        base: &["/usr/bin/perl", "-ne", "$n++ if /^\\w[\\w\\s]*$/; END { print \"$n\\n\" }", "lines"],
+        buggy: &["/usr/bin/perl", "-ne", "$n++ if /^\\w*\\w*\\w*\\w*$/; END { print \"$n\\n\" }", "lines"],
         ..PLAIN
     },
     Case {
@@ -90,7 +80,7 @@ awk 'BEGIN { for (i = 0; i < 12; i++) print "aaaaaaaaaaaaaaaaaaaaaaaa!" }' >> li
 declare -a a
 for ((i = 0; i < 40000; i++)); do a[i]=$i; done
 n=0
-for ((i = 0; i < 12000; i++)); do ((n += a[i])); done
+for ((i = 0; i < 30000; i++)); do ((n += a[i])); done
 echo $n
 END
 sed 's/a\[i\]))/a[(i * 7919 + 13007) % 40000]))/' base.sh > buggy.sh",
@@ -124,7 +114,7 @@ redis-cli -s redis.sock shutdown nosave",
     Case {
         name: "nginx-map",
         program: "nginx",
-        what: "a map of 3,000 regular expressions instead of 3,000 names",
+        what: "a map of 6,000 regular expressions instead of 6,000 names",
         packages: &["nginx-light"],
         truth: Truth {
             object: "nginx",
@@ -138,7 +128,7 @@ awk -v side=$side -v dir="$PWD" 'BEGIN {
   print "events { worker_connections 64; }"
   print "http { access_log off; map_hash_max_size 16384; map_hash_bucket_size 128;"
   print "map $uri $target { default none;"
-  for (i = 0; i < 3000; i++) if (side == "base") print "/old/" i " new" i ";"; else print "~^/old/.*" i "$ new" i ";"
+  for (i = 0; i < 6000; i++) if (side == "base") print "/old/" i " new" i ";"; else print "~^/old/.*" i "$ new" i ";"
   print "} server { listen 127.0.0.1:18741; location / { return 200 \"$target\\n\"; } } }" }' > $side.conf
 done
 for i in $(seq 0 239); do echo "url = http://127.0.0.1:18741/old/page$i.html"; done > urls"#,
@@ -161,7 +151,7 @@ kill -QUIT $(cat nginx.pid)",
             functions: &["xmlXPathNextFollowing"],
             why: "following:: walks to the end of the document for each element, following-sibling::*[1] one step",
         },
-        prepare: r#"awk 'BEGIN { print "<r>"; for (i = 0; i < 1600; i++) print "<i n=\"" i "\"><t>" i "</t></i>"; print "</r>" }' > list.xml"#,
+        prepare: r#"awk 'BEGIN { print "<r>"; for (i = 0; i < 6000; i++) print "<i n=\"" i "\"><t>" i "</t></i>"; print "</r>" }' > list.xml"#,
         base: &["/usr/bin/xmllint", "--xpath", "count(//i[following-sibling::*[1]])", "list.xml"],
         buggy: &["/usr/bin/xmllint", "--xpath", "count(//i[count(following::i) > 5])", "list.xml"],
         ..PLAIN
@@ -178,7 +168,7 @@ kill -QUIT $(cat nginx.pid)",
         },
         prepare: r#"awk 'BEGIN { srand(7); for (i = 0; i < 60000; i++) printf "%s%c", int(rand() * 1000000), 97 + i % 23 }' | head -c 400000 > base.txt
 awk 'BEGIN { for (i = 0; i < 40000; i++) printf "abcdefghij" }' | head -c 400000 > part
-cat part part part > buggy.txt"#,
+cat part part part part part part part part part > buggy.txt"#,
         base: &["/bin/bzip2", "-k", "-f", "-9", "base.txt"],
         buggy: &["/bin/bzip2", "-k", "-f", "-9", "buggy.txt"],
         ..PLAIN
@@ -186,33 +176,15 @@ cat part part part > buggy.txt"#,
     Case {
         name: "magick-median",
         program: "convert",
-        what: "a median of 19 × 19 points instead of 3 × 3, in three threads",
+        what: "a median of 13 × 13 points instead of 3 × 3, in three threads",
         packages: &["imagemagick-6.q16"],
         truth: Truth {
             object: "libMagickCore",
             functions: &["StatisticImage"],
             why: "the work grows with the points around each point, all of it in this function and its parallel part",
         },
-        base: &[
-            "/usr/bin/convert-im6.q16",
-            "-size",
-            "180x180",
-            "plasma:fractal",
-            "-statistic",
-            "Median",
-            "3x3",
-            "base.png",
-        ],
-        buggy: &[
-            "/usr/bin/convert-im6.q16",
-            "-size",
-            "180x180",
-            "plasma:fractal",
-            "-statistic",
-            "Median",
-            "19x19",
-            "buggy.png",
-        ],
+        base: &["/usr/bin/convert-im6.q16", "-size", "180x180", "plasma:fractal", "-statistic", "Median", "3x3", "base.png"],
+        buggy: &["/usr/bin/convert-im6.q16", "-size", "180x180", "plasma:fractal", "-statistic", "Median", "13x13", "buggy.png"],
         environment: &[("OMP_NUM_THREADS", "3"), ("MAGICK_THREAD_LIMIT", "3")],
         ..PLAIN
     },
@@ -220,15 +192,6 @@ cat part part part > buggy.txt"#,
 
 /// Listens on a socket in the case's folder only.
 const REDIS: &[&str] = &[
-    "./redis-server",
-    "--port",
-    "0",
-    "--unixsocket",
-    "redis.sock",
-    "--save",
-    "",
-    "--appendonly",
-    "no",
-    "--enable-debug-command",
-    "yes",
+    "./redis-server", "--port", "0", "--unixsocket", "redis.sock", "--save", "", "--appendonly", "no",
+    "--enable-debug-command", "yes",
 ];
