@@ -34,29 +34,53 @@ pub struct Sizes {
     pub length: f64,
 }
 
+/// An inferred call.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Call {
+    pub thread: u32,
+    /// Its context in the tree.
+    pub node: usize,
+    /// The first event with it.
+    pub start: u64,
+    /// From there to the last event with it.
+    pub conservative: u64,
+    /// From there to the first event without it.
+    pub aggressive: u64,
+}
+
 /// Algorithm 2 over all threads.
 pub fn infer(events: &[Event]) -> Tree {
+    infer_calls(events, |_| ())
+}
+
+/// Algorithm 2 over all threads, with every call as it is closed.
+pub fn infer_calls(events: &[Event], mut each: impl FnMut(Call)) -> Tree {
     let mut tree = Tree::default();
+    let mut last = 0;
     let mut threads: BTreeMap<u32, Vec<Open>> = BTreeMap::new();
     for event in events {
+        last = event.time;
         let open = threads.entry(event.thread).or_default();
+        let mut close = |tree: &mut Tree, open: &mut Vec<Open>, depth: usize| {
+            tree.close(open, depth, event.thread, event.time, &mut each);
+        };
         let mut parent = None;
         let mut new = false;
         for (depth, frame) in event.stack.iter().enumerate() {
             let node = tree.child(parent, frame);
             new = new || open.get(depth).is_none_or(|last| last.node != node);
             if new {
-                tree.close(open, depth);
+                close(&mut tree, open, depth);
                 open.push(Open { node, start: event.time, end: event.time });
             } else {
                 open[depth].end = event.time;
             }
             parent = Some(node);
         }
-        tree.close(open, event.stack.len());
+        close(&mut tree, open, event.stack.len());
     }
-    for open in threads.values_mut() {
-        tree.close(open, 0);
+    for (thread, open) in &mut threads {
+        tree.close(open, 0, *thread, last, &mut each);
     }
     tree
 }
@@ -86,10 +110,34 @@ impl Tree {
         node
     }
 
-    fn close(&mut self, open: &mut Vec<Open>, depth: usize) {
-        for call in open.drain(depth.min(open.len())..) {
-            self.nodes[call.node].latency += call.end - call.start;
+    fn close(
+        &mut self,
+        open: &mut Vec<Open>,
+        depth: usize,
+        thread: u32,
+        time: u64,
+        each: &mut impl FnMut(Call),
+    ) {
+        for Open { node, start, end } in open.drain(depth.min(open.len())..) {
+            let conservative = end - start;
+            self.nodes[node].latency += conservative;
+            each(Call { thread, node, start, conservative, aggressive: time - start });
         }
+    }
+
+    /// How many contexts there are.
+    pub fn len(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// No stack, no context.
+    pub fn is_empty(&self) -> bool {
+        self.nodes.is_empty()
+    }
+
+    /// The caller of a context, which has a smaller number, and its function.
+    pub fn context(&self, node: usize) -> (Option<usize>, &Frame) {
+        (self.nodes[node].parent, &self.nodes[node].frame)
     }
 
     /// Latencies without those of callees.
@@ -194,6 +242,15 @@ mod tests {
             .collect();
         let expected = "A (a.out) 30, B (a.out) 10, D (a.out) 10, C (a.out) 10, D (a.out) 0";
         assert_eq!(shown.join(", "), expected);
+    }
+
+    #[test]
+    fn calls_have_both_modes() {
+        let mut calls = Vec::new();
+        infer_calls(&events(&["A B D", "A B D", "A C D", "A C"]), |call| calls.push(call));
+        let shown = |call: &Call| (call.node, call.start, call.conservative, call.aggressive);
+        let shown: Vec<_> = calls.iter().map(shown).collect();
+        assert_eq!(shown, [(1, 10, 10, 20), (2, 10, 10, 20), (4, 30, 0, 10), (0, 10, 30, 30), (3, 30, 10, 10)]);
     }
 
     #[test]

@@ -15,6 +15,9 @@ use crate::work::{Work, key};
 /// What may be recorded at once; more is a mistake in a case.
 const TIMEOUT: Duration = Duration::from_secs(90);
 
+/// Without calls that take the caller's place: the function to find must be on the stack.
+const BUILD: &str = "gcc -O2 -fno-optimize-sibling-calls -fPIC -shared";
+
 /// How a trace is made.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Way {
@@ -62,7 +65,7 @@ impl Way {
 
 /// The case's folder with its inputs and both plug-ins in it.
 pub fn prepare(work: &Work, case: &Case) -> Result<PathBuf> {
-    let what = [case.prepare, &format!("{:?}", case.plugin), HEADER.1];
+    let what = [case.prepare, &format!("{:?}", case.plugin), HEADER.1, BUILD];
     let made_from = key(&what.map(str::as_bytes));
     work.folder(&["cases", &format!("{}-{made_from}", case.name)], |folder| {
         for side in Side::BOTH {
@@ -77,7 +80,7 @@ pub fn prepare(work: &Work, case: &Case) -> Result<PathBuf> {
                 let built = format!("{}/{}", side.name(), plugin.object);
                 let strip = if plugin.stripped { "strip" } else { "true" };
                 let build = format!(
-                    "gcc -O2 -fPIC -shared {define} {} -o {built} {}; cp {built} {built}.named; {strip} {built}",
+                    "{BUILD} {define} {} -o {built} {}; cp {built} {built}.named; {strip} {built}",
                     plugin.flags, plugin.source.0
                 );
                 shell(&build, folder)?;
@@ -109,7 +112,9 @@ pub fn record(work: &Work, case: &Case, side: Side, way: Way, perfblame: &Path) 
     let folder = prepare(work, case)?;
     let command = case.command(side, &folder);
     let settings = case.settings(side);
-    let key = key(&[case.identity().as_bytes(), side.name().as_bytes(), way.name().as_bytes()]);
+    let made = folder.file_name().unwrap_or_default().to_string_lossy();
+    let parts = [&case.identity(), &*made, side.name(), way.name()];
+    let key = key(&parts.map(str::as_bytes));
     let name = format!("{}-{}-{key}.data", side.name(), way.name());
     let file = work.place(&["traces", case.name, &name])?;
     if file.is_file() {

@@ -42,7 +42,7 @@ impl Frame {
 /// The events of a `perf.data`, in the order of time.
 pub fn events(trace: &Path) -> Result<Vec<Event>> {
     let output = Command::new("perf")
-        .args(["script", "--ns", "--no-inline", "-F", "comm,pid,tid,cpu,time,event,ip,sym,dso", "-i"])
+        .args(["script", "--ns", "--no-inline", "-F", "comm,pid,tid,time,event,ip,sym,dso", "-i"])
         .arg(trace)
         .output()
         .context("cannot start perf")?;
@@ -80,16 +80,19 @@ fn is_frame(line: &str) -> bool {
     line.trim_end().ends_with(')') && u64::from_str_radix(first, 16).is_ok()
 }
 
-/// `comm pid/tid [cpu] seconds.nanoseconds: event:`, where the command may hold anything.
+/// `comm pid/tid seconds.nanoseconds: event:`, where the command may hold anything.
 fn header(line: &str) -> Option<Event> {
-    let (before, after) = line.rsplit_once("] ")?;
-    let thread = before.rsplit_once(" [")?.0.rsplit_once('/')?.1.trim().parse().ok()?;
-    let (time, kind) = after.trim().split_once(": ")?;
-    let (seconds, fraction) = time.trim().split_once('.')?;
-    let nanos: u64 = format!("{fraction:0<9}").parse().ok()?;
-    let time = seconds.parse::<u64>().ok()?.checked_mul(1_000_000_000)?.checked_add(nanos)?;
-    let kind = kind.trim().trim_end_matches(':').to_owned();
-    Some(Event { thread, time, kind, stack: Vec::new() })
+    let words: Vec<&str> = line.split_whitespace().collect();
+    words.windows(3).find_map(|three| {
+        let (process, thread) = three[0].split_once('/')?;
+        process.parse::<u32>().ok()?;
+        let thread = thread.parse().ok()?;
+        let (seconds, fraction) = three[1].strip_suffix(':')?.split_once('.')?;
+        let nanos: u64 = format!("{fraction:0<9}").parse().ok()?;
+        let time = seconds.parse::<u64>().ok()?.checked_mul(1_000_000_000)?.checked_add(nanos)?;
+        let kind = three[2].trim_end_matches(':').to_owned();
+        Some(Event { thread, time, kind, stack: Vec::new() })
+    })
 }
 
 fn frame(line: &str) -> Option<Frame> {
@@ -112,13 +115,13 @@ mod tests {
     #[test]
     fn events_have_their_stack_outermost_first() {
         let text = "\
-:jq a 7/9 [001]   12.000000005: raw_syscalls:sys_enter: 
+:jq a/3 7/9   12.000000005: raw_syscalls:sys_enter: 
 \tffff1 do_syscall_64 ([kernel.kallsyms])
 \t   1a write (/usr/lib/libc.so.6)
 \t   2b [unknown] (/usr/bin/jq)
 \t    0 [unknown] ([unknown])
 
-jq 7/7 [000]   11.5: sched:sched_switch: 
+jq 7/7   11.5: sched:sched_switch: 
 \t   2b main (/usr/bin/jq)
 ";
         let events = parse(text);

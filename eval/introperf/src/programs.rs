@@ -1,0 +1,120 @@
+//! Programs of Debian built from source with every function's entry and exit told, for exact traces.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+
+use crate::machine::shell;
+use crate::work::{Work, key};
+
+/// A program and something for it to do.
+#[derive(Clone, Copy, Debug)]
+pub struct Program {
+    pub name: &'static str,
+    /// The source package.
+    pub source: &'static str,
+    /// A shell script that builds `./program` with `$FLAGS`; `$SOURCE` is the unpacked package.
+    pub build: &'static str,
+    /// A shell script that makes inputs.
+    pub prepare: &'static str,
+    /// What the program is started with.
+    pub arguments: &'static [&'static str],
+}
+
+/// Functions keep their names and their place on the stack: stacks and calls must speak of the same functions.
+const FLAGS: &str = "-O2 -g -w -fno-inline -fno-optimize-sibling-calls -fno-ipa-cp -fno-ipa-sra \
+                     -fno-partial-inlining -finstrument-functions";
+
+/// Half a million to a few million calls each.
+pub const PROGRAMS: &[Program] = &[
+    Program {
+        name: "lua",
+        source: "lua5.4",
+        build: "cd $SOURCE/src; gcc $FLAGS -DLUA_USE_POSIX $(ls *.c | grep -v luac.c) -o $OLDPWD/program -lm",
+        prepare: r#"cat > words.lua <<'END'
+local words = {}
+for i = 1, 500 do words[#words + 1] = string.format("%d-%s", i, string.rep("x", i % 7)) end
+table.sort(words)
+local out = io.open("words.out", "w")
+for i, w in ipairs(words) do if i % 5 == 0 then out:write(w, "\n") out:flush() end end
+local n = 0
+for i = 1, 12 do
+  n = n + #table.concat(words, ","):gsub("%d+", "n")
+  for line in io.lines("words.out") do n = n + #line end
+end
+print(n)
+END"#,
+        arguments: &["words.lua"],
+    },
+    Program {
+        name: "bzip2",
+        source: "bzip2",
+        build: "cd $SOURCE; gcc $FLAGS -D_FILE_OFFSET_BITS=64 bzip2.c blocksort.c huffman.c crctable.c randtable.c \
+                compress.c decompress.c bzlib.c -o $OLDPWD/program",
+        prepare: r#"awk 'BEGIN { srand(5); for (i = 0; i < 30000; i++) printf "%s%c", int(rand() * 900), 97 + i % 23 }' > text
+cp text text2"#,
+        arguments: &["-k", "-f", "-1", "text", "text2"],
+    },
+    Program {
+        name: "gzip",
+        source: "gzip",
+        build: "cp -r $SOURCE built; cd built; ./configure -q CFLAGS=\"$FLAGS\" >/dev/null; make -s -C lib >/dev/null; \
+                make -s gzip >/dev/null; cp gzip ../program",
+        prepare: r#"for n in 1 2 3 4 5 6; do
+awk -v seed=$n 'BEGIN { srand(seed); for (i = 0; i < 9000; i++) printf "%s%c", int(rand() * 900), 97 + i % 23 }' > text$n
+done"#,
+        arguments: &["-k", "-f", "-6", "text1", "text2", "text3", "text4", "text5", "text6"],
+    },
+    Program {
+        name: "mawk",
+        source: "mawk",
+        build: "cp -r $SOURCE built; cd built; ./configure -q CFLAGS=\"$FLAGS\" >/dev/null 2>&1; make -s mawk >/dev/null 2>&1; \
+                cp mawk ../program",
+        prepare: r#"awk 'BEGIN { srand(9); for (i = 0; i < 4000; i++) print i, int(rand() * 500), "word" (i % 91) }' > table
+cat > sums.awk <<'END'
+{ sum[$3] += $2; seen[$2 % 17]++; gsub(/[0-9]+/, "n", $1); text = text substr($0, 1, 3) }
+NR % 40 == 0 { print NR, length(text) > "sums.out"; fflush("sums.out"); text = "" }
+END { for (name in sum) print name, sum[name] > "sums.out" }
+END"#,
+        arguments: &["-f", "sums.awk", "table", "table", "table"],
+    },
+];
+
+/// Fetches and builds a program, unless it is there; the folder has `program` and its inputs.
+pub fn build(work: &Work, program: &Program) -> Result<PathBuf> {
+    let made_from = key(&[program.build, program.prepare, program.source, FLAGS].map(str::as_bytes));
+    work.folder(&["programs", &format!("{}-{made_from}", program.name)], |folder| {
+        let source = fetch(work, program.source)?;
+        let script = format!(
+            "export FLAGS='{FLAGS}' SOURCE='{}'; {{ {}; }}; cd '{}'; {}",
+            source.display(),
+            program.build,
+            folder.display(),
+            program.prepare
+        );
+        shell(&script, folder).map(|_| ())
+    })
+}
+
+/// The unpacked source of a package.
+fn fetch(work: &Work, package: &str) -> Result<PathBuf> {
+    let folder = work.folder(&["sources", package], |folder| {
+        let list = "Types: deb-src\nURIs: http://deb.debian.org/debian\nSuites: bookworm\nComponents: main\n\
+                    Signed-By: /usr/share/keyrings/debian-archive-keyring.gpg\n";
+        fs::write(folder.join("here.sources"), list)?;
+        // Lists and sources of its own: what the machine installs from stays as it is.
+        let script = format!(
+            "mkdir -p lists/partial
+             apt() {{ apt-get -qq -o Dir::Etc::SourceList=$PWD/here.sources -o Dir::Etc::SourceParts=/dev/null \
+                -o Dir::State::Lists=$PWD/lists \"$@\"; }}
+             apt update; apt source --only-source {package}; rm -r lists"
+        );
+        shell(&script, folder).map(|_| ())
+    })?;
+    let unpacked = |path: &Path| path.is_dir();
+    let mut found: Vec<PathBuf> =
+        fs::read_dir(&folder)?.filter_map(Result::ok).map(|entry| entry.path()).collect();
+    found.retain(|path| unpacked(path));
+    found.pop().with_context(|| format!("{package}: nothing was unpacked"))
+}
