@@ -117,7 +117,7 @@ pub fn record(work: &Work, case: &Case, side: Side, way: Way, perfblame: &Path) 
     let key = key(&parts.map(str::as_bytes));
     let name = format!("{}-{}-{key}.data", side.name(), way.name());
     let file = work.place(&["traces", case.name, &name])?;
-    if file.is_file() {
+    if file.exists() {
         return Ok(Trace { file, key });
     }
     let unfinished = file.with_extension("unfinished");
@@ -162,7 +162,7 @@ pub fn record(work: &Work, case: &Case, side: Side, way: Way, perfblame: &Path) 
         std::thread::sleep(Duration::from_millis(50));
     };
     drop(ticking);
-    if !unfinished.is_file() {
+    if !unfinished.exists() {
         let said = fs::read_to_string(file.with_extension("log")).unwrap_or_default();
         bail!("{}: {status}: {}", case.name, said.trim());
     }
