@@ -159,7 +159,8 @@ pub fn errors(
         // Of one context and thread, guesses follow one another.
         let first = of_context.partition_point(|guess| guess.start + guess.width < call.start);
         let overlap = |guess: &Guess| {
-            let (from, to) = (guess.start.max(call.start), (guess.start + guess.width).min(call.end));
+            let (from, to) =
+                (guess.start.max(call.start), (guess.start + guess.width).min(call.end));
             to.saturating_sub(from)
         };
         let near = of_context[first..].iter().take_while(|guess| guess.start <= call.end);
@@ -197,7 +198,8 @@ reading 7.dat
     fn calls_are_read_with_their_contexts() {
         let exact = exact();
         assert_eq!(exact.contexts, [(None, "main".to_owned()), (Some(0), "f".to_owned())]);
-        let shown: Vec<_> = exact.calls.iter().map(|call| (call.context, call.end - call.start)).collect();
+        let shown: Vec<_> =
+            exact.calls.iter().map(|call| (call.context, call.end - call.start)).collect();
         assert_eq!(shown, [(0, 100), (1, 10), (1, 60)]);
         assert_eq!(exact.slowest(), [0]);
     }

@@ -306,7 +306,8 @@ fn by_perfblame(exact: &Exact, trace: &Path, perfblame: &Path) -> Result<Guesses
     if !output.status.success() {
         bail!("perfblame infer: {}", String::from_utf8_lossy(&output.stderr).trim());
     }
-    let answer: Value = serde_json::from_slice(&output.stdout).context("JSON of perfblame infer")?;
+    let answer: Value =
+        serde_json::from_slice(&output.stdout).context("JSON of perfblame infer")?;
     guesses(exact, &answer).context("JSON of perfblame infer")
 }
 
@@ -358,7 +359,9 @@ lua 7/7 [001] 1.000000070: cpu-clock:
 ";
         let blocks = blocks(text);
         let shown: Vec<String> = (blocks.iter())
-            .map(|block| format!("{} {} {}", block.time, block.kind, block.frames.replace(['\t', '\n'], " ")))
+            .map(|block| {
+                format!("{} {} {}", block.time, block.kind, block.frames.replace(['\t', '\n'], " "))
+            })
             .collect();
         expect_test::expect![[r"
             1000000060 sched:sched_switch  ff schedule ([kernel.kallsyms])  3 f (program)  4 main (program) 
@@ -368,7 +371,8 @@ lua 7/7 [001] 1.000000070: cpu-clock:
 
     #[test]
     fn guesses_find_their_contexts_through_libraries() {
-        let dump = "1.000000000  7: [entry] main(5) depth: 0\n1.000000010  7: [entry] less(6) depth: 1\n";
+        let dump =
+            "1.000000000  7: [entry] main(5) depth: 0\n1.000000010  7: [entry] less(6) depth: 1\n";
         let exact = Exact::parse(dump.lines().map(str::to_owned));
         let answer = serde_json::json!({
             "nodes": [

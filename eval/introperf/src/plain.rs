@@ -250,7 +250,10 @@ mod tests {
         infer_calls(&events(&["A B D", "A B D", "A C D", "A C"]), |call| calls.push(call));
         let shown = |call: &Call| (call.node, call.start, call.conservative, call.aggressive);
         let shown: Vec<_> = calls.iter().map(shown).collect();
-        assert_eq!(shown, [(1, 10, 10, 20), (2, 10, 10, 20), (4, 30, 0, 10), (0, 10, 30, 30), (3, 30, 10, 10)]);
+        assert_eq!(
+            shown,
+            [(1, 10, 10, 20), (2, 10, 10, 20), (4, 30, 0, 10), (0, 10, 30, 30), (3, 30, 10, 10)]
+        );
     }
 
     #[test]

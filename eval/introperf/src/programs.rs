@@ -83,7 +83,8 @@ END"#,
 
 /// Fetches and builds a program, unless it is there; the folder has `program` and its inputs.
 pub fn build(work: &Work, program: &Program) -> Result<PathBuf> {
-    let made_from = key(&[program.build, program.prepare, program.source, FLAGS].map(str::as_bytes));
+    let made_from =
+        key(&[program.build, program.prepare, program.source, FLAGS].map(str::as_bytes));
     work.folder(&["programs", &format!("{}-{made_from}", program.name)], |folder| {
         let source = fetch(work, program.source)?;
         let script = format!(

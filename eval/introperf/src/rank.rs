@@ -118,7 +118,8 @@ mod tests {
 
     #[test]
     fn functions_without_names_are_found_by_their_place() {
-        let symbols = "0000000000001130 0000000000000040 t slow\n0000000000001170 0000000000000010 T other\n";
+        let symbols =
+            "0000000000001130 0000000000000040 t slow\n0000000000001170 0000000000000010 T other\n";
         let wanted = Wanted::new(&TRUTH, symbols);
         assert!(wanted.is("[libslow.so.1+0x1150]", "libslow.so.1"));
         assert!(!wanted.is("[libslow.so.1+0x1170]", "libslow.so.1"));

@@ -62,8 +62,18 @@ sed 's/at + 400/at + len(text)/; s/len(text), 400/len(text), len(text)/' base.py
         },
         prepare: r#"awk 'BEGIN { for (i = 0; i < 3000; i++) print "line " i " of a log that ends well" }' > lines
 awk 'BEGIN { for (i = 0; i < 8; i++) { for (n = 0; n < 220; n++) printf "a"; print "!" } }' >> lines"#,
-        base: &["/usr/bin/perl", "-ne", "$n++ if /^\\w[\\w\\s]*$/; END { print \"$n\\n\" }", "lines"],
-        buggy: &["/usr/bin/perl", "-ne", "$n++ if /^\\w*\\w*\\w*\\w*$/; END { print \"$n\\n\" }", "lines"],
+        base: &[
+            "/usr/bin/perl",
+            "-ne",
+            "$n++ if /^\\w[\\w\\s]*$/; END { print \"$n\\n\" }",
+            "lines",
+        ],
+        buggy: &[
+            "/usr/bin/perl",
+            "-ne",
+            "$n++ if /^\\w*\\w*\\w*\\w*$/; END { print \"$n\\n\" }",
+            "lines",
+        ],
         ..PLAIN
     },
     Case {
@@ -183,8 +193,26 @@ cat part part part part part part part part part > buggy.txt"#,
             functions: &["StatisticImageChannel"],
             why: "the work grows with the points around each point, all of it in this function and its parallel part",
         },
-        base: &["/usr/bin/convert-im6.q16", "-size", "180x180", "plasma:fractal", "-statistic", "Median", "3x3", "base.png"],
-        buggy: &["/usr/bin/convert-im6.q16", "-size", "180x180", "plasma:fractal", "-statistic", "Median", "13x13", "buggy.png"],
+        base: &[
+            "/usr/bin/convert-im6.q16",
+            "-size",
+            "180x180",
+            "plasma:fractal",
+            "-statistic",
+            "Median",
+            "3x3",
+            "base.png",
+        ],
+        buggy: &[
+            "/usr/bin/convert-im6.q16",
+            "-size",
+            "180x180",
+            "plasma:fractal",
+            "-statistic",
+            "Median",
+            "13x13",
+            "buggy.png",
+        ],
         environment: &[("OMP_NUM_THREADS", "3"), ("MAGICK_THREAD_LIMIT", "3")],
         ..PLAIN
     },
@@ -192,6 +220,15 @@ cat part part part part part part part part part > buggy.txt"#,
 
 /// Listens on a socket in the case's folder only.
 const REDIS: &[&str] = &[
-    "./redis-server", "--port", "0", "--unixsocket", "redis.sock", "--save", "", "--appendonly", "no",
-    "--enable-debug-command", "yes",
+    "./redis-server",
+    "--port",
+    "0",
+    "--unixsocket",
+    "redis.sock",
+    "--save",
+    "",
+    "--appendonly",
+    "no",
+    "--enable-debug-command",
+    "yes",
 ];
