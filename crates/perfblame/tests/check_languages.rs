@@ -1,4 +1,4 @@
-//! `perfblame check` on small projects of other languages than C, with their real profilers. Effects
+//! `perfblame check` and `init` on small projects of several languages, with their real profilers and builds. Effects
 //! are several times the whole, so that a busy machine cannot hide them.
 #![allow(clippy::unwrap_used, reason = "helpers of tests are tests")]
 
@@ -86,6 +86,94 @@ fn node_is_compared_by_samples_and_the_hunk_named() {
     let (wall, _) = check(&repository, &["HEAD~1", "HEAD", "--metric", "wall"]);
     assert_eq!(wall["workloads"][0]["diff"]["metric"]["name"], "wall");
     assert!(!wall["workloads"][0]["diff"]["warnings"].to_string().contains("metric-chosen"));
+}
+
+fn python(parse: u32, said: &str) -> String {
+    format!(
+        "def lex():\n    total = 0\n    for step in range(3000000):\n        total = (total * 31 + step) % 65521\n    return total\n\n\n\
+         def parse():\n    total = 0\n    for step in range({parse} * 3000000):\n        total = (total * 31 + step) % 65521\n    return total\n\n\n\
+         def unused():\n    print('{said}')\n\n\n\
+         def main():\n    lex()\n    parse()\n    print('done')\n\n\n\
+         main()\n"
+    )
+}
+
+#[test]
+fn python_is_sampled_and_the_hunk_named() {
+    let _alone = alone();
+    let config = "[[workload]]\nname = \"main\"\nrun = \"python3 main.py\"\n";
+    let (_, answer) = check_slow_and_innocent("main.py", config, python);
+    assert_eq!(answer["workloads"][0]["profiler"], "py-spy");
+}
+
+/// `init` writes a file with which `check` makes runs and compares them.
+fn check_init(files: &[(&str, &str)], change: (&str, &str), kind: &str) {
+    let _alone = alone();
+    let repository = Repository::new();
+    repository.commit("Start", files);
+    let output = repository.run(&["init"]);
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.success() && said.contains(kind), "{said}");
+    repository.commit("Measure", &[]);
+    repository.commit("Change", &[change]);
+    let (answer, _) = check(&repository, &["HEAD~1", "HEAD", "--runs", "2"]);
+    let workload = &answer["workloads"][0];
+    assert_eq!(workload["failure"], Value::Null, "{answer:#}");
+    assert_eq!(workload["diff"]["after"]["runs"], 2, "{answer:#}");
+}
+
+#[test]
+fn init_knows_npm_packages() {
+    let package = r#"{"name":"tool","version":"1.0.0","scripts":{"bench":"node bench/main.js","test":"false"}}"#;
+    let script = script(1, "one").replace("3e7", "3e6");
+    let files = [("package.json", package), ("bench/main.js", &*script)];
+    check_init(&files, ("bench/main.js", &script.replace("'one'", "'two'")), "an npm package");
+    // A program with a name of its own, and nothing to measure with.
+    let package = r#"{"name":"tool","version":"1.0.0","bin":{"tool":"cli.js"}}"#;
+    let files = [("package.json", package), ("cli.js", &*script)];
+    check_init(&files, ("cli.js", &script.replace("'one'", "'two'")), "an npm package");
+}
+
+#[test]
+fn init_knows_python_projects() {
+    let manifest = "[project]\nname = \"my-tool\"\nversion = \"1.0\"\n";
+    let program = python(1, "one").replace("3000000", "500000");
+    let change = program.replace("'one'", "'two'");
+    let files = [
+        ("pyproject.toml", manifest),
+        ("src/my_tool/__init__.py", ""),
+        ("src/my_tool/__main__.py", &*program),
+    ];
+    check_init(&files, ("src/my_tool/__main__.py", &change), "a Python project");
+    let files = [("pyproject.toml", manifest), ("main.py", &*program)];
+    check_init(&files, ("main.py", &change), "a Python project");
+}
+
+#[test]
+fn init_knows_cargo_projects() {
+    let manifest = "[package]\nname = \"tool\"\nversion = \"1.0.0\"\nedition = \"2021\"\n\n\
+                    [[bin]]\nname = \"shop\"\npath = \"src/shop.rs\"\n";
+    let program = "fn main() {\n    let mut sum = 0u64;\n    for step in 0..200_000_000u64 {\n        sum = std::hint::black_box(sum * 31 + step) % 65521;\n    }\n    println!(\"{sum}\");\n}\n";
+    let files = [
+        ("Cargo.toml", manifest),
+        ("src/shop.rs", program),
+        (".gitignore", "target/\nCargo.lock\n"),
+    ];
+    let change = program.replace("% 65521", "% (65520 + 1)");
+    check_init(&files, ("src/shop.rs", &change), "a Cargo project");
+}
+
+#[test]
+fn init_knows_maven_projects() {
+    let pom = "<project xmlns=\"http://maven.apache.org/POM/4.0.0\">\n  <modelVersion>4.0.0</modelVersion>\n  \
+               <groupId>org.example</groupId>\n  <artifactId>shop</artifactId>\n  <version>1.0</version>\n  \
+               <properties>\n    <maven.compiler.source>17</maven.compiler.source>\n    \
+               <maven.compiler.target>17</maven.compiler.target>\n    \
+               <project.build.sourceEncoding>UTF-8</project.build.sourceEncoding>\n  </properties>\n</project>\n";
+    let program = "package org.example;\n\npublic class Shop {\n    public static void main(String[] arguments) {\n        long sum = 0;\n        for (long step = 0; step < 300_000_000L; step++) {\n            sum = (sum * 31 + step) % 65521;\n        }\n        System.out.println(sum);\n    }\n}\n";
+    let path = "src/main/java/org/example/Shop.java";
+    let files = [("pom.xml", pom), (path, program), (".gitignore", "target/\n")];
+    check_init(&files, (path, &program.replace("% 65521", "% (65520 + 1)")), "a Maven project");
 }
 
 #[test]
