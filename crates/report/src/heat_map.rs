@@ -7,7 +7,7 @@ use std::io::{self, Write};
 use anstyle::{Ansi256Color, Color, Style};
 use perfblame_analysis::{HeatScale, RankedPath};
 
-use crate::layout::{Look, right};
+use crate::layout::{Look, right, wrapped};
 
 /// Columns of a cell.
 const CELL: usize = 3;
@@ -15,7 +15,7 @@ const CELL: usize = 3;
 /// From cold to hot, as terminals of 256 colours number them.
 const COLOURS: [u8; 8] = [17, 24, 30, 64, 142, 172, 166, 124];
 
-/// From cold to hot without colours.
+/// From cold to hot, for places without colours too.
 const SHADES: [&str; 5] = [" ", "░", "▒", "▓", "█"];
 const ASCII_SHADES: [&str; 5] = [" ", ".", "-", "+", "#"];
 
@@ -39,31 +39,27 @@ pub fn heat_map(paths: &[RankedPath], look: Look, out: &mut dyn Write) -> io::Re
         let cells: String = (start..end)
             .map(|at| cell(&scale, path.functions[at].latency, at.abs_diff(hottest), look))
             .collect();
-        let more = |hidden: bool| if hidden { look.ellipsis() } else { " " };
-        let (before, after) = (more(start > 0), more(end < length));
+        let before = if start > 0 { look.ellipsis() } else { " " };
+        let after = if end < length { look.ellipsis() } else { "" };
         writeln!(out, "{} {before}{cells}{after}", right(&path.rank.to_string(), rank))?;
     }
+    let mut notes = vec!["0 is the hottest function of a path, the others are so far from it."];
     if left_out {
-        writeln!(
-            out,
-            "{}",
-            look.dim("paths are cut around their hottest function; --html has them whole")
-        )?;
+        notes.push("Paths are cut around their hottest function; --html has them whole.");
+    }
+    for line in wrapped(&notes.join(" "), look.width.max(20)) {
+        writeln!(out, "{}", look.dim(&line))?;
     }
     Ok(())
 }
 
 fn cell(scale: &HeatScale, latency: f64, distance: usize, look: Look) -> String {
     let heat = scale.heat(latency);
-    if look.colour {
-        let colour =
-            COLOURS[((heat * (COLOURS.len() - 1) as f64).round() as usize).min(COLOURS.len() - 1)];
-        let style = Style::new()
-            .bg_color(Some(Color::Ansi256(Ansi256Color(colour))))
-            .fg_color(Some(Color::Ansi256(Ansi256Color(255))));
-        return look.paint(style, &right(&distance.to_string(), CELL));
-    }
+    let step = |steps: usize| ((heat * (steps - 1) as f64).round() as usize).min(steps - 1);
     let shades = if look.unicode { SHADES } else { ASCII_SHADES };
-    let shade = shades[((heat * (shades.len() - 1) as f64).round() as usize).min(shades.len() - 1)];
-    format!("{}{shade}", right(&distance.to_string(), CELL - 1))
+    let text = format!("{}{}", right(&distance.to_string(), CELL - 1), shades[step(shades.len())]);
+    let style = Style::new()
+        .bg_color(Some(Color::Ansi256(Ansi256Color(COLOURS[step(COLOURS.len())]))))
+        .fg_color(Some(Color::Ansi256(Ansi256Color(255))));
+    look.paint(style, &text)
 }

@@ -203,7 +203,7 @@ fn paths(paths: &[RankedPath], how: InferLook, out: &mut dyn Write) -> io::Resul
         }
     }
     rest(paths.len(), limit, "path", "paths", look, out)?;
-    title("Heat map: latencies along the paths, 0 is the hottest function", look, out)?;
+    title("Heat map of these paths", look, out)?;
     heat_map(shown, look, out)
 }
 

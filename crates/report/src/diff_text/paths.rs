@@ -49,7 +49,7 @@ pub fn write(page: &Page<'_>, out: &mut dyn Write) -> io::Result<bool> {
             writeln!(out, "{:indent$}{}", "", page.look.dim(&line))?;
         }
     }
-    title("Heat map: latencies along the paths, 0 is the hottest function", page.look, out)?;
+    title("Heat map of these paths", page.look, out)?;
     heat_map(shown, page.look, out)?;
     if !hidden.is_empty() {
         let more = counted(hidden.len() as u64, "more path", "more paths");

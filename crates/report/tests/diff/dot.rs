@@ -75,20 +75,20 @@ fn ranked_paths_share_their_beginning() {
     check(
         &answers::paths(),
         &expect![[r#"
-        digraph perfblame {
-          graph [label="400 ms → 560 ms (+40 %): most of all on the path to fsync (+140 ms, new)", labelloc=t];
-          node [shape=box];
-          n0 [label="(root)\n400 ms → 560 ms", tooltip="(root)"];
-          n1 [label="main\napp\n500 µs → 500 µs (0 s)", tooltip="main\napp"];
-          n2 [label="send\nlibnet.so\n5.00 ms → 10.0 ms (+5.00 ms)", tooltip="send\nlibnet.so"];
-          n3 [label="fsync\nlibc.so.6\n0 s → 130 ms (+130 ms)\npath 1: +140 ms", tooltip="fsync\nlibc.so.6", style=filled, fillcolor=lightgrey];
-          n4 [label="read\nlibc.so.6\n10.0 ms → 30.0 ms (+20.0 ms)\npath 2: +20.0 ms", tooltip="read\nlibc.so.6", style=filled, fillcolor=lightgrey];
-          n0 -> n1;
-          n1 -> n2;
-          n2 -> n3;
-          n1 -> n4;
-        }
-    "#]],
+            digraph perfblame {
+              graph [label="400 ms → 560 ms (+40 %): most of all on the path to fsync (+140 ms, new)\nred: after, blue: before", labelloc=t];
+              node [shape=box];
+              n0 [label="main\n15.5 ms → 170 ms", tooltip="main app"];
+              n1 [label="send\n5.00 ms → 140 ms", tooltip="send libnet.so"];
+              n2 [label="fsync\n0 s → 130 ms\nhottest of path 1", tooltip="fsync libc.so.6", style=filled, fillcolor=mistyrose];
+              n3 [label="read\n10.0 ms → 30.0 ms\nhottest of path 2", tooltip="read libc.so.6", style=filled, fillcolor=mistyrose];
+              n0 -> n1 [color=red, penwidth=7.39];
+              n0 -> n1 [color=blue, penwidth=0.30, arrowsize=0.5];
+              n1 -> n2 [color=red, penwidth=6.86];
+              n0 -> n3 [color=red, penwidth=1.58];
+              n0 -> n3 [color=blue, penwidth=0.53, arrowsize=0.5];
+            }
+        "#]],
     );
     let mut many = answers::paths();
     many.paths = (0..200).map(|_| many.paths[0].clone()).collect();

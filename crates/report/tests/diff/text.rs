@@ -299,6 +299,11 @@ fn ranked_paths() {
                          500 µs (0 s)
             2  +20.0 ms  main › read
                          slowest: read 30.0 ms (+20.0 ms), main 500 µs (0 s)
+
+            Heat map of these paths
+            1   2  1▒ 0█
+            2   1  0▓
+            0 is the hottest function of a path, the others are so far from it.
         "#]],
     );
 }
