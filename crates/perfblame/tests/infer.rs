@@ -70,9 +70,10 @@ fn paths_come_with_a_heat_map() {
         1   93.3 ms  main › nap
         2   53.3 ms  main › [app+0x4000]
 
-        Heat map: latencies along the paths, 0 is the hottest function
-        1   1  0█ 
-        2   1  0▓ 
+        Heat map of these paths
+        1   1  0█
+        2   1  0▓
+        0 is the hottest function of a path, the others are so far from it.
 
         Who waited
          80.0 ms  nap  app  sleep (1×)
