@@ -4,7 +4,8 @@
 //! Most of a server's time goes there, and nobody is hindered. How a loop shows in a trace: one call of a function, in
 //! which the thread waits again and again, each time in a branch that does nothing but wait.
 
-use perfblame_cct::{Layer, OpenNode, ProfileBuilder};
+use hashbrown::{HashMap, HashSet};
+use perfblame_cct::{Layer, OpenNode, ProfileBuilder, ThreadId};
 
 use crate::FOR_WORK;
 use crate::inference::Inference;
@@ -20,30 +21,86 @@ const NOTHING_ELSE: f64 = 0.9;
 /// A branch that runs for more than this part of what it waits does something else than waiting.
 const PURE: f64 = 0.3;
 
+/// Where a place is come back to this often within each call of the function around it, that function loops, also when it
+/// seems to be called several times: stacks that break off make one call look like many.
+const MANY_ROUNDS: u64 = 20;
+
+/// Work does not come at equal intervals. Where this part of the waits for descriptors take equally long, none came, and
+/// the thread sleeps: `select` and `poll` without any descriptor are ways to do that.
+const ALIKE: f64 = 0.8;
+
+/// The main thread of a program waits for the others when they run for at least this part of the wait.
+const OTHERS_RUN: f64 = 0.3;
+
 /// Decides which waits are for work, and moves them out of the way.
 pub(crate) fn settle(inference: &mut Inference, builder: &mut ProfileBuilder) -> Vec<Wait> {
     let mut found: Vec<(WaitKey, WaitSum)> =
         inference.waits.iter().map(|(key, sum)| (*key, *sum)).collect();
     found.sort_unstable_by_key(|(key, _)| *key);
     let branches = Branches::of(inference, builder, &found);
+    let running = Running::of(inference, builder, &found);
+    let place = |key: &WaitKey| (key.node, key.thread, key.on, key.may_idle, key.may_sleep);
+    let sites: Vec<&[(WaitKey, WaitSum)]> =
+        found.chunk_by(|(one, _), (other, _)| place(one) == place(other)).collect();
+    let kinds: Vec<Site> =
+        sites.iter().map(|site| look_at(inference, builder, &branches, &running, site)).collect();
+    // A thread has one place at which it waits for work. Where it is known, other waits are within work.
+    let with_loop: HashSet<ThreadId> = (sites.iter().zip(&kinds))
+        .filter(|(_, kind)| **kind == Site::BottomOfLoop)
+        .filter_map(|(site, _)| site.first().map(|(key, _)| key.thread))
+        .collect();
     let mut waits: Vec<Wait> = Vec::with_capacity(found.len());
-    let mut start = 0;
-    while let Some((first, _)) = found.get(start) {
-        let place = |key: &WaitKey| (key.node, key.thread, key.on, key.may_idle);
-        let same = found[start..].iter().take_while(|(key, _)| place(key) == place(first)).count();
-        let site = &found[start..start + same];
-        let idle = is_idle(inference, builder, &branches, site);
-        for (key, sum) in site {
+    for (site, kind) in sites.iter().zip(kinds) {
+        for (key, sum) in *site {
+            let idle = match kind {
+                Site::WithinWork => false,
+                Site::BottomOfLoop => true,
+                Site::NothingElse => !with_loop.contains(&key.thread),
+            };
             let WaitKey { node, thread, on, waker, .. } = *key;
             waits.push(Wait { node, thread, on, waker, total: sum.total, count: sum.count, idle });
         }
-        start += same;
     }
     for wait in waits.iter().filter(|wait| wait.idle) {
         set_aside(inference, builder, wait);
     }
     waits.sort_by_key(|wait| (std::cmp::Reverse(wait.total), wait.node, wait.thread, wait.on));
     waits
+}
+
+/// How the place of a wait looks.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Site {
+    WithinWork,
+    /// The thread goes round a loop, and waits here for what to do next.
+    BottomOfLoop,
+    /// The thread is here nearly all the time.
+    NothingElse,
+}
+
+/// How long threads ran.
+struct Running(Vec<(ThreadId, Option<u64>, i64)>);
+
+impl Running {
+    fn of(inference: &Inference, builder: &ProfileBuilder, found: &[(WaitKey, WaitSum)]) -> Self {
+        let mut waited: HashMap<ThreadId, i64> = HashMap::new();
+        for (key, sum) in found {
+            let slot = waited.entry(key.thread).or_default();
+            *slot = slot.saturating_add(sum.total);
+        }
+        let ran = |thread: ThreadId| {
+            let waited = waited.get(&thread).copied().unwrap_or(0);
+            let pid = builder.known_thread(thread).and_then(|known| known.pid);
+            (thread, pid, inference.watched(thread).saturating_sub(waited).max(0))
+        };
+        Self(inference.threads().map(ran).collect())
+    }
+
+    /// How long all other threads of a process ran.
+    fn others(&self, thread: ThreadId, pid: Option<u64>) -> i64 {
+        let others = self.0.iter().filter(|(other, of, _)| *other != thread && *of == pid);
+        others.fold(0, |sum, (_, _, ran)| sum.saturating_add(*ran))
+    }
 }
 
 /// What every context does, with everything below it.
@@ -93,26 +150,49 @@ impl Branches {
     }
 }
 
-fn is_idle(
+fn look_at(
     inference: &Inference,
     builder: &ProfileBuilder,
     branches: &Branches,
+    running: &Running,
     site: &[(WaitKey, WaitSum)],
-) -> bool {
-    let Some((key, _)) = site.first().filter(|(key, _)| key.may_idle) else { return false };
+) -> Site {
+    let first = site.first().filter(|(key, _)| key.may_idle);
+    let Some((key, _)) = first else { return Site::WithinWork };
     let total: i64 = site.iter().map(|(_, sum)| sum.total).sum();
     let count: u64 = site.iter().map(|(_, sum)| sum.count).sum();
-    let pid = builder.known_thread(key.thread).and_then(|known| known.pid);
+    let known = builder.known_thread(key.thread);
+    let pid = known.and_then(|known| known.pid);
+    let serves = inference.servers.contains(&pid);
     // A program of one thread that polls and serves nobody waits for an answer.
-    let alone = inference.threads_of(builder, pid) == 1 && !inference.servers.contains(&pid);
+    let alone = inference.threads_of(builder, pid) == 1 && !serves;
     if alone && matches!(key.on, WaitOn::Poll | WaitOn::Child) {
-        return false;
+        return Site::WithinWork;
     }
-    let nothing_else = total as f64 >= inference.watched(key.thread) as f64 * NOTHING_ELSE;
-    let Some(round) = branches.loop_around(builder, key.node) else { return true };
-    let Some(metrics) = inference.metrics else { return false };
-    let calls = builder.value(round, Some(key.thread), metrics.instances).max(1);
-    nothing_else || (calls <= 2 && count >= ROUNDS * calls.unsigned_abs())
+    let alike: u64 = site.iter().map(|(_, sum)| sum.alike).sum();
+    if key.may_sleep && count >= ROUNDS && alike as f64 >= count as f64 * ALIKE {
+        return Site::WithinWork;
+    }
+    // What its main thread waits for delays a program that serves nobody; others can be the cause only if they run.
+    let is_main = known.is_some_and(|known| known.tid.is_some() && known.tid == known.pid);
+    let others = running.others(key.thread, pid);
+    if is_main && !serves && (others as f64) < total as f64 * OTHERS_RUN {
+        return Site::WithinWork;
+    }
+    if key.on == WaitOn::Signal {
+        return Site::BottomOfLoop;
+    }
+    let Some(round) = branches.loop_around(builder, key.node) else { return Site::BottomOfLoop };
+    let Some(metrics) = inference.metrics else { return Site::WithinWork };
+    let calls = builder.value(round, Some(key.thread), metrics.instances).max(1).unsigned_abs();
+    let rounds = if calls <= 2 { ROUNDS } else { MANY_ROUNDS };
+    if count >= rounds.saturating_mul(calls) {
+        Site::BottomOfLoop
+    } else if total as f64 >= inference.watched(key.thread) as f64 * NOTHING_ELSE {
+        Site::NothingElse
+    } else {
+        Site::WithinWork
+    }
 }
 
 /// Takes a wait out of the latency of its function and puts it below it, as idle time.

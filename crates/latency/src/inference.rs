@@ -373,10 +373,9 @@ impl Inference {
         builder.add(call.cursor, Some(thread), metrics.waiting_on[on as usize], time);
         let waker = off.woken.and_then(|woken| woken.1);
         let node = call.cursor.node();
-        let key = WaitKey { node, thread, on, may_idle: off.may_idle, waker };
-        let sum = self.waits.entry(key).or_default();
-        sum.total = sum.total.saturating_add(time);
-        sum.count += 1;
+        let (may_idle, may_sleep) = (off.may_idle, off.may_sleep);
+        let key = WaitKey { node, thread, on, may_idle, may_sleep, waker };
+        self.waits.entry(key).or_default().add(time);
     }
 
     /// Time in which a thread could have run, and somebody else did.
@@ -397,11 +396,10 @@ impl Inference {
             thread,
             on: WaitOn::RunQueue,
             may_idle: false,
+            may_sleep: false,
             waker: None,
         };
-        let sum = self.waits.entry(key).or_default();
-        sum.total = sum.total.saturating_add(time);
-        sum.count += 1;
+        self.waits.entry(key).or_default().add(time);
     }
 
     /// Notes that time spent in the innermost call is credited to another one, or to none.
@@ -467,7 +465,10 @@ impl Inference {
                 self.close_all(builder, row, time);
                 return;
             }
-            Leaving::Preempted => Off { since: time, on: None, may_idle: false, who, woken: None },
+            Leaving::Preempted => {
+                let (may_idle, may_sleep) = (false, false);
+                Off { since: time, on: None, may_idle, may_sleep, who, woken: None }
+            }
             Leaving::Blocked => {
                 let state = &self.states[row];
                 let call = cleaned.call_name.or(state.call.map(|call| call.name));
@@ -480,7 +481,13 @@ impl Inference {
                     .filter_map(|frame| Some(builder.symbols.name(self.cleaner.function(*frame)?)));
                 let on = if cleaned.fault { WaitOn::PageFault } else { WaitOn::of(call, names) };
                 let may_idle = on.can_be_idle(call) && !self.cleaner.takes_lock(stack);
-                Off { since: time, on: Some(on), may_idle, who, woken: None }
+                // Where system calls are not traced, this is all there is to see of them.
+                if call.is_some_and(is_for_serving) {
+                    let known = builder.known_thread(state.thread);
+                    self.servers.insert(known.and_then(|known| known.pid));
+                }
+                let may_sleep = WaitOn::can_be_sleep(call);
+                Off { since: time, on: Some(on), may_idle, may_sleep, who, woken: None }
             }
         };
         self.states[row].off = Some(off);
@@ -520,8 +527,7 @@ impl Inference {
     ) {
         let call = builder.symbols.text(name);
         let kind = WaitOn::of_call(call);
-        let serves = call.starts_with("accept") || call.starts_with("epoll_") || call == "listen";
-        if serves {
+        if is_for_serving(call) {
             let pid = builder.known_thread(self.states[row].thread).and_then(|known| known.pid);
             self.servers.insert(pid);
         }
@@ -564,10 +570,16 @@ impl Inference {
         let Some(on) = WaitOn::of_call(name) else { return };
         let may_idle = on.can_be_idle(Some(name)) && !self.cleaner.takes_lock(stack);
         let since = self.states[row].settled.max(call.since);
-        let off = Off { since, on: Some(on), may_idle, who: self.who(row), woken: None };
+        let may_sleep = WaitOn::can_be_sleep(Some(name));
+        let off = Off { since, on: Some(on), may_idle, may_sleep, who: self.who(row), woken: None };
         self.waited(builder, row, off, time);
         self.states[row].settled = time;
     }
+}
+
+/// True for system calls of programs that serve others.
+fn is_for_serving(call: &str) -> bool {
+    call.starts_with("accept") || call.starts_with("epoll_") || call == "listen"
 }
 
 /// The slot of a row in a table that grows.
@@ -602,6 +614,8 @@ impl EventSink for Inference {
                 }
                 return;
             }
+            // A tracepoint with a stack and a bare record can both tell of one switch; the record comes second.
+            EventKind::SwitchOut(_) if stack.is_empty() && state.off.is_some() => return,
             _ => {}
         }
         let current = self.states[row].call.map(|call| call.name);
@@ -725,6 +739,11 @@ impl Inference {
         let state = row.and_then(|row| self.states.get(row as usize));
         let end = self.span.map_or(0, |(_, last)| last);
         state.map_or(0, |state| end.saturating_sub(state.started))
+    }
+
+    /// All threads, each under the name it has now.
+    pub(crate) fn threads(&self) -> impl Iterator<Item = ThreadId> {
+        self.states.iter().map(|state| state.thread)
     }
 
     /// How many threads a process has.

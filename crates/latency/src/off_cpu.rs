@@ -30,6 +30,7 @@ pub(crate) struct WaitKey {
     pub(crate) thread: ThreadId,
     pub(crate) on: WaitOn,
     pub(crate) may_idle: bool,
+    pub(crate) may_sleep: bool,
     pub(crate) waker: Option<ThreadId>,
 }
 
@@ -38,4 +39,22 @@ pub(crate) struct WaitKey {
 pub(crate) struct WaitSum {
     pub(crate) total: i64,
     pub(crate) count: u64,
+    /// The first of them.
+    first: i64,
+    /// How many took about as long as the first.
+    pub(crate) alike: u64,
+}
+
+impl WaitSum {
+    pub(crate) fn add(&mut self, time: i64) {
+        /// Of one length are waits that differ by less than this part. A sleeper gets its processor back a bit late.
+        const SPREAD: f64 = 0.3;
+        if self.count == 0 {
+            self.first = time;
+        }
+        self.total = self.total.saturating_add(time);
+        self.count += 1;
+        let apart = (time as f64 - self.first as f64).abs();
+        self.alike += u64::from(apart <= self.first as f64 * SPREAD);
+    }
 }

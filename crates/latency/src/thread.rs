@@ -43,6 +43,8 @@ pub(crate) struct Off {
     pub(crate) on: Option<WaitOn>,
     /// It may be waiting for work.
     pub(crate) may_idle: bool,
+    /// It may be sleeping: with a system call that waits for descriptors or for time to pass.
+    pub(crate) may_sleep: bool,
     /// Where among its calls the one is that waits.
     pub(crate) who: usize,
     pub(crate) woken: Option<(i64, Option<ThreadId>)>,

@@ -161,6 +161,11 @@ impl WaitOn {
         told.unwrap_or(by_default)
     }
 
+    /// True for system calls that wait for descriptors and are also a way to sleep.
+    pub(crate) fn can_be_sleep(call: Option<&str>) -> bool {
+        matches!(call, Some("poll" | "ppoll" | "select" | "pselect6" | "_newselect"))
+    }
+
     /// True where a thread with nothing to do may be waiting, rather than one that is hindered.
     pub(crate) fn can_be_idle(self, call: Option<&str>) -> bool {
         match self {
