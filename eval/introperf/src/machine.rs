@@ -52,6 +52,16 @@ impl Drop for Ticking {
     }
 }
 
+/// What the machine is, in general words.
+pub fn description() -> String {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    let load = load.split_whitespace().nth(1).unwrap_or("unknown").to_owned();
+    format!(
+        "a virtual machine with {cores} cores that had other work to do (load {load} when this was written); trust ratios"
+    )
+}
+
 /// Runs a shell script in a folder and fails with what it said.
 pub fn shell(script: &str, folder: &Path) -> Result<String> {
     let output = Command::new("sh").args(["-eu", "-c", script]).current_dir(folder).output()?;

@@ -125,7 +125,7 @@ redis-cli -s redis.sock shutdown nosave",
         name: "nginx-map",
         program: "nginx",
         what: "a map of 6,000 regular expressions instead of 6,000 names",
-        packages: &["nginx-light"],
+        packages: &["nginx"],
         truth: Truth {
             object: "nginx",
             functions: &["ngx_http_map_find"],
