@@ -29,3 +29,13 @@ pub fn attribution(options: &[&str]) -> Result<()> {
     let options = if options.is_empty() { document } else { options };
     shell::run("cargo", &[&run[..], options].concat())
 }
+
+/// The experiments of the IntroPerf paper. Without options all are run and the document is rewritten; a start that was
+/// interrupted goes on.
+pub fn introperf(options: &[&str]) -> Result<()> {
+    shell::run("cargo", &["build", "--release", "--package", "perfblame"])?;
+    let run = ["run", "--release", "--quiet", "--package", "perfblame-eval-introperf", "--"];
+    let document = &["--out", "docs/eval-introperf.md"][..];
+    let options = if options.is_empty() { document } else { options };
+    shell::run("cargo", &[&run[..], options].concat())
+}

@@ -24,6 +24,9 @@ usage: cargo xtask <command>
                     on where it stopped; options as of perfblame-eval-attribution
   eval planted [OPTION…]
                     plant slowdowns in noisy runs and rewrite docs/accuracy.md; options as of perfblame-eval-planted
+  eval introperf [OPTION…]
+                    rerun the IntroPerf experiments on programs of Debian and rewrite docs/eval-introperf.md; goes on
+                    where it stopped; options as of perfblame-eval-introperf
   eval parcs [OPTION…]
                     rerun the PARCS experiment on real Java programs and rewrite docs/eval-parcs.md; goes on where it
                     stopped; options as of perfblame-eval-parcs
@@ -42,6 +45,7 @@ fn main() -> Result<()> {
         ["tidy"] => tidy::run(),
         ["bench", names @ ..] => bench::run(names),
         ["eval", "attribution", rest @ ..] => eval::attribution(rest),
+        ["eval", "introperf", rest @ ..] => eval::introperf(rest),
         ["eval", "parcs", rest @ ..] => eval::parcs(rest),
         ["eval", "planted", rest @ ..] => eval::planted(rest),
         ["fuzz", rest @ ..] => fuzz::run(rest),

@@ -294,19 +294,24 @@ fn figure_8(text: &mut String, measured: &Measured) {
 }
 
 fn errors_table(text: &mut String, measured: &Measured) {
-    text.push_str("| program | events | conservative | aggressive | ours | ours / the better mode |\n|---|---|---|---|---|---|\n");
+    text.push_str("| program | events | conservative | aggressive | ours | ours / the better mode | of those on a stack: conservative | aggressive | ours | ours / the better mode |\n|---|---|---|---|---|---|---|---|---|---|\n");
     for row in &measured.programs {
         for (events, inferred) in Events::ALL.iter().zip(&row.by_events) {
             let better = inferred.conservative.min(inferred.aggressive);
+            let seen = inferred.of_seen;
             let _ = writeln!(
                 text,
-                "| {} | {} | {:.1} % | {:.1} % | {:.1} % | {:.2} |",
+                "| {} | {} | {:.1} % | {:.1} % | {:.1} % | {:.2} | {:.1} % | {:.1} % | {:.1} % | {:.2} |",
                 row.program,
                 event_words(*events),
                 100.0 * inferred.conservative,
                 100.0 * inferred.aggressive,
                 100.0 * inferred.estimate,
-                inferred.estimate / better.max(1e-9)
+                inferred.estimate / better.max(1e-9),
+                100.0 * seen[0],
+                100.0 * seen[1],
+                100.0 * seen[2],
+                seen[2] / seen[0].min(seen[1]).max(1e-9)
             );
         }
     }

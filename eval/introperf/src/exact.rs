@@ -101,12 +101,7 @@ pub const PERCENTILES: [usize; 6] = [0, 50, 80, 90, 95, 99];
 
 /// Coverage by stacks taken at these times, which are sorted, of each thread.
 pub fn coverage(exact: &Exact, times: &HashMap<u32, Vec<u64>>) -> Coverage {
-    let seen = |call: &Call| {
-        let Some(times) = times.get(&call.thread) else { return false };
-        let next = times.partition_point(|time| *time < call.start);
-        times.get(next).is_some_and(|time| *time <= call.end)
-    };
-    let seen_calls: Vec<bool> = exact.calls.iter().map(seen).collect();
+    let seen_calls: Vec<bool> = exact.calls.iter().map(|call| is_seen(call, times)).collect();
     let call_latency = |call: &usize| exact.calls[*call].end - exact.calls[*call].start;
     let mut total = vec![0_u64; exact.contexts.len()];
     let mut seen_contexts = vec![false; exact.contexts.len()];
@@ -124,6 +119,13 @@ pub fn coverage(exact: &Exact, times: &HashMap<u32, Vec<u64>>) -> Coverage {
         contexts_from: contexts,
         calls_from: calls,
     }
+}
+
+/// True when a stack was taken during a call; the times of each thread are sorted.
+pub fn is_seen(call: &Call, times: &HashMap<u32, Vec<u64>>) -> bool {
+    let Some(times) = times.get(&call.thread) else { return false };
+    let next = times.partition_point(|time| *time < call.start);
+    times.get(next).is_some_and(|time| *time <= call.end)
 }
 
 fn from_percentiles(seen: &[bool], latency: impl Fn(&usize) -> u64) -> [f64; PERCENTILES.len()] {

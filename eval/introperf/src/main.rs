@@ -36,6 +36,9 @@ struct Args {
     /// The program to ask; beside this one unless given
     #[arg(long, value_name = "FILE")]
     perfblame: Option<PathBuf>,
+    /// Leave the cases out
+    #[arg(long)]
+    programs_only: bool,
     /// Run nothing: make the document of what was measured last
     #[arg(long)]
     document_only: bool,
@@ -51,7 +54,7 @@ fn main() -> Result<()> {
         return Ok(());
     }
     let work = Work::at(&args.work.clone().unwrap_or_else(Work::usual_folder))?;
-    let cases = chosen(&args.only)?;
+    let cases = if args.programs_only { Vec::new() } else { chosen(&args.only)? };
     machine::go_first();
     let perfblame = match &args.perfblame {
         Some(path) => std::path::absolute(path)?,

@@ -18,7 +18,7 @@ pub struct Program {
     pub build: &'static str,
     /// A shell script that makes inputs.
     pub prepare: &'static str,
-    /// What the program is started with.
+    /// What the program is started with; `files/*` are all files in that folder.
     pub arguments: &'static [&'static str],
 }
 
@@ -26,7 +26,7 @@ pub struct Program {
 const FLAGS: &str = "-O2 -g -w -fno-inline -fno-optimize-sibling-calls -fno-ipa-cp -fno-ipa-sra \
                      -fno-partial-inlining -finstrument-functions";
 
-/// Half a million to a few million calls each.
+/// Some hundred thousand calls each, and a system call for every hundred or thousand of them, as in the paper.
 pub const PROGRAMS: &[Program] = &[
     Program {
         name: "lua",
@@ -34,14 +34,19 @@ pub const PROGRAMS: &[Program] = &[
         build: "cd $SOURCE/src; gcc $FLAGS -DLUA_USE_POSIX $(ls *.c | grep -v luac.c) -o $OLDPWD/program -lm",
         prepare: r#"cat > words.lua <<'END'
 local words = {}
-for i = 1, 500 do words[#words + 1] = string.format("%d-%s", i, string.rep("x", i % 7)) end
+for i = 1, 300 do words[#words + 1] = string.format("%d-%s", i, string.rep("x", i % 7)) end
 table.sort(words)
-local out = io.open("words.out", "w")
-for i, w in ipairs(words) do if i % 5 == 0 then out:write(w, "\n") out:flush() end end
 local n = 0
-for i = 1, 12 do
-  n = n + #table.concat(words, ","):gsub("%d+", "n")
-  for line in io.lines("words.out") do n = n + #line end
+for round = 1, 6 do
+  local out = io.open("words.out", "w")
+  for i, w in ipairs(words) do out:write(w, " ", i * round, "\n") out:flush() end
+  out:close()
+  for i = 1, 100 do
+    local file = io.open("words.out")
+    n = n + #file:read("l")
+    file:close()
+  end
+  n = n + #table.concat(words, ",")
 end
 print(n)
 END"#,
@@ -52,29 +57,30 @@ END"#,
         source: "bzip2",
         build: "cd $SOURCE; gcc $FLAGS -D_FILE_OFFSET_BITS=64 bzip2.c blocksort.c huffman.c crctable.c randtable.c \
                 compress.c decompress.c bzlib.c -o $OLDPWD/program",
-        prepare: r#"awk 'BEGIN { srand(5); for (i = 0; i < 30000; i++) printf "%s%c", int(rand() * 900), 97 + i % 23 }' > text
-cp text text2"#,
-        arguments: &["-k", "-f", "-1", "text", "text2"],
+        prepare: r#"mkdir files; for n in $(seq 120); do
+awk -v seed=$n 'BEGIN { srand(seed); for (i = 0; i < 60; i++) printf "%s%c", int(rand() * 900), 97 + i % 23 }' > files/$n
+done"#,
+        arguments: &["-k", "-f", "-1", "files/*"],
     },
     Program {
         name: "gzip",
         source: "gzip",
         build: "cp -r $SOURCE built; cd built; ./configure -q CFLAGS=\"$FLAGS\" >/dev/null; make -s -C lib >/dev/null; \
-                make -s gzip >/dev/null; cp gzip ../program",
-        prepare: r#"for n in 1 2 3 4 5 6; do
-awk -v seed=$n 'BEGIN { srand(seed); for (i = 0; i < 9000; i++) printf "%s%c", int(rand() * 900), 97 + i % 23 }' > text$n
+                make -s version.h gzip >/dev/null; cp gzip ../program",
+        prepare: r#"mkdir files; for n in $(seq 120); do
+awk -v seed=$n 'BEGIN { srand(seed); for (i = 0; i < 400; i++) printf "%s%c", int(rand() * 900), 97 + i % 23 }' > files/$n
 done"#,
-        arguments: &["-k", "-f", "-6", "text1", "text2", "text3", "text4", "text5", "text6"],
+        arguments: &["-k", "-f", "-6", "files/*"],
     },
     Program {
         name: "mawk",
         source: "mawk",
-        build: "cp -r $SOURCE built; cd built; ./configure -q CFLAGS=\"$FLAGS\" >/dev/null 2>&1; make -s mawk >/dev/null 2>&1; \
+        build: "cp -r $SOURCE built; cd built; ./configure -q CFLAGS=\"$FLAGS\" >/dev/null; make -s >/dev/null; \
                 cp mawk ../program",
-        prepare: r#"awk 'BEGIN { srand(9); for (i = 0; i < 4000; i++) print i, int(rand() * 500), "word" (i % 91) }' > table
+        prepare: r#"awk 'BEGIN { srand(9); for (i = 0; i < 1500; i++) print i, int(rand() * 500), "word" (i % 91) }' > table
 cat > sums.awk <<'END'
 { sum[$3] += $2; seen[$2 % 17]++; gsub(/[0-9]+/, "n", $1); text = text substr($0, 1, 3) }
-NR % 40 == 0 { print NR, length(text) > "sums.out"; fflush("sums.out"); text = "" }
+{ print NR, length(text) > "sums.out"; fflush("sums.out"); if (NR % 40 == 0) text = "" }
 END { for (name in sum) print name, sum[name] > "sums.out" }
 END"#,
         arguments: &["-f", "sums.awk", "table", "table", "table"],
@@ -100,7 +106,7 @@ pub fn build(work: &Work, program: &Program) -> Result<PathBuf> {
 
 /// The unpacked source of a package.
 fn fetch(work: &Work, package: &str) -> Result<PathBuf> {
-    let folder = work.folder(&["sources", package], |folder| {
+    let folder = work.folder(&["source-packages", package], |folder| {
         let list = "Types: deb-src\nURIs: http://deb.debian.org/debian\nSuites: bookworm\nComponents: main\n\
                     Signed-By: /usr/share/keyrings/debian-archive-keyring.gpg\n";
         fs::write(folder.join("here.sources"), list)?;
