@@ -107,6 +107,7 @@ pub struct Inference {
     run_queue: Option<FrameId>,
     span: Option<(i64, i64)>,
     sees_switches: bool,
+    sees_calls: bool,
     events: u64,
     late: u64,
     broken: u64,
@@ -429,6 +430,29 @@ impl Inference {
         let state = &mut self.states[row];
         // Nothing can have returned meanwhile.
         (state.seen, state.settled) = (time, time);
+        state.waited_in = off.on.map(|_| off.who);
+    }
+
+    /// Where system calls are not traced, a call that has waited is over when its thread runs again. Where it blocks in
+    /// the same place next, it went round a loop, and what it did meanwhile was not done within the system call.
+    fn returned_from_wait(&mut self, builder: &mut ProfileBuilder, row: usize, kind: EventKind) {
+        let Some(who) = self.states[row].waited_in.take().filter(|_| !self.sees_calls) else {
+            return;
+        };
+        let state = &self.states[row];
+        let still_there = state.frames == self.clean;
+        if !still_there || matches!(kind, EventKind::SwitchOut(Leaving::Blocked)) {
+            self.close_from(builder, row, who + 1, state.settled);
+        }
+    }
+
+    /// How many of the innermost calls begin when a thread blocks: it does so as soon as it is in the kernel.
+    fn blocks_at_once(&self, kind: EventKind) -> usize {
+        if self.sees_calls || !matches!(kind, EventKind::SwitchOut(Leaving::Blocked)) {
+            return 0;
+        }
+        let user = self.clean.iter().rposition(|frame| self.cleaner.place(*frame) == Place::User);
+        user.map_or(0, |user| self.clean.len() - user - 1)
     }
 
     /// The next event of a thread that was off its processor, and whose return to it was not seen.
@@ -525,6 +549,7 @@ impl Inference {
         name: perfblame_cct::StringId,
         time: i64,
     ) {
+        self.sees_calls = true;
         let call = builder.symbols.text(name);
         let kind = WaitOn::of_call(call);
         if is_for_serving(call) {
@@ -650,8 +675,10 @@ impl EventSink for Inference {
         self.seen_again(builder, row, time);
         let exact = match kind {
             EventKind::Enter(_) if !broken => 1,
-            _ => 0,
+            _ if broken => 0,
+            _ => self.blocks_at_once(kind),
         };
+        self.returned_from_wait(builder, row, kind);
         if let EventKind::Exit(_) = kind {
             self.waited_by_nature(builder, row, time, stack);
         }

@@ -24,6 +24,8 @@ pub(crate) struct ThreadState {
     /// The system call it is in.
     pub(crate) call: Option<InCall>,
     pub(crate) off: Option<Off>,
+    /// It runs again after it waited: where among its calls the one is that did.
+    pub(crate) waited_in: Option<usize>,
 }
 
 /// A system call that has begun.
@@ -62,6 +64,7 @@ impl ThreadState {
             fresh: true,
             call: None,
             off: None,
+            waited_in: None,
         }
     }
 }

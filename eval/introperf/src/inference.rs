@@ -125,8 +125,11 @@ pub fn row(work: &Work, program: &Program, perfblame: &Path) -> Result<Row> {
             aggressive: error(&aggressive),
             estimate: error(&ours),
             of_seen: [&conservative, &aggressive, &ours].map(|guesses| {
-                let seen: Vec<usize> =
-                    slowest.iter().copied().filter(|call| is_seen(&exact.calls[*call], &times)).collect();
+                let seen: Vec<usize> = slowest
+                    .iter()
+                    .copied()
+                    .filter(|call| is_seen(&exact.calls[*call], &times))
+                    .collect();
                 median(errors(&exact, &seen, guesses))
             }),
         });
@@ -170,7 +173,11 @@ fn arguments(program: &Program, folder: &Path) -> Result<Vec<String>> {
         };
         let mut files = Vec::new();
         for entry in fs::read_dir(folder.join(inner))? {
-            files.push(format!("{inner}/{}", entry?.file_name().to_string_lossy()));
+            let name = entry?.file_name().to_string_lossy().into_owned();
+            // What an earlier run made has an extension.
+            if !name.contains('.') {
+                files.push(format!("{inner}/{name}"));
+            }
         }
         files.sort();
         all.extend(files);

@@ -62,7 +62,15 @@ fn main() -> Result<()> {
     };
     let mut measured = Measured::default();
     if !args.document_only {
-        machine::install(&["linux-perf", "uftrace", "gcc", "libc6-dev", "curl", "dpkg-dev"])?;
+        machine::install(&[
+            "linux-perf",
+            "uftrace",
+            "gcc",
+            "libc6-dev",
+            "curl",
+            "dpkg-dev",
+            "byacc",
+        ])?;
         for case in &cases {
             machine::install(case.packages)?;
             for way in Way::ALL {
