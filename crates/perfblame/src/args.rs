@@ -288,6 +288,7 @@ fn overview() -> String {
          perfblame diff before/ after/             what made it slower\n  \
          perfblame record auto --runs 5 -- CMD     profiles to compare\n  \
          perfblame check                           what my change did, and which lines\n  \
+         perfblame infer trace/                    where any program waits, from its system calls\n  \
          perfblame bisect v1.2 HEAD                which commit made it slower\n  \
          perfblame convert app.jfr app.pb.gz       to another tool's format\n\n\
          {}\n\nExit status: 0 all went well, 1 a slowdown was found, 2 it failed; of `record`: the program's own.",
