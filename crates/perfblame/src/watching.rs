@@ -90,6 +90,8 @@ impl Watch for Watching<'_> {
                 }
             }
             Event::Note { text } => self.show((*text).to_owned()),
+            // Kept runs cost nothing that anything could be held against.
+            Event::Took { runs, .. } if runs.is_zero() => {}
             Event::Took { runs, all } => {
                 let over = all.saturating_sub(*runs).as_secs_f64() / runs.as_secs_f64().max(1e-9);
                 self.terminal.log(&format!(

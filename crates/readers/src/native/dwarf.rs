@@ -1,7 +1,8 @@
 //! Debug information: which functions were inlined at an address, and the source lines.
 
-use std::path::Path;
-use std::sync::Arc;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::SystemTime;
 
 use addr2line::{Context, LookupContinuation, LookupResult};
 use gimli::{AttributeValue, EndianArcSlice, Reader as _, RunTimeEndian, SectionId, UnitOffset};
@@ -20,7 +21,41 @@ const DEEPEST_INLINING: usize = 512;
 
 /// The debug information of one binary.
 pub struct Dwarf {
-    context: Context<Slice>,
+    context: Arc<Mutex<Context<Slice>>>,
+}
+
+/// What tells one state of a file from another.
+#[derive(Clone, PartialEq, Eq)]
+struct FileKey {
+    path: PathBuf,
+    build_id: Vec<u8>,
+    bytes: u64,
+    changed: SystemTime,
+}
+
+impl FileKey {
+    fn of(elf: &Elf) -> Option<Self> {
+        let about = std::fs::metadata(&elf.path).ok()?;
+        Some(Self {
+            path: elf.path.clone(),
+            build_id: elf.build_id()?,
+            bytes: about.len(),
+            changed: about.modified().ok()?,
+        })
+    }
+}
+
+/// Files whose debug information is kept: runs of one program are read one after the other, and unpacking that of a C
+/// library takes longer than all the rest of a short recording.
+const KEPT: usize = 16;
+
+type Shelf = Vec<(FileKey, Arc<Mutex<Context<Slice>>>)>;
+
+/// The latest ones, the newest last. It knows files by all that can change with them, so no answer depends on it.
+static SHELF: Mutex<Shelf> = Mutex::new(Vec::new());
+
+fn shelf() -> MutexGuard<'static, Shelf> {
+    SHELF.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// One function at an address: a real one, or one whose body the compiler put into its caller's.
@@ -44,6 +79,16 @@ impl Dwarf {
     /// The debug information of a file; none when it has none.
     pub fn of_elf(elf: &Elf) -> Option<Self> {
         elf.section(b".debug_info")?;
+        let key = FileKey::of(elf);
+        if let Some(key) = &key {
+            let mut shelf = shelf();
+            if let Some(row) = shelf.iter().position(|(known, _)| known == key) {
+                let kept = shelf.remove(row);
+                let context = Arc::clone(&kept.1);
+                shelf.push(kept);
+                return Some(Self { context });
+            }
+        }
         let mut dwarf = load(elf);
         // Distributions move what many files share into one (`dwz`).
         if let Some(link) = elf.section_bytes(b".gnu_debugaltlink") {
@@ -58,13 +103,21 @@ impl Dwarf {
                 dwarf.set_sup(load(&shared));
             }
         }
-        Some(Self { context: Context::from_dwarf(dwarf).ok()? })
+        let context = Arc::new(Mutex::new(Context::from_dwarf(dwarf).ok()?));
+        if let Some(key) = key {
+            let mut shelf = shelf();
+            let over = (shelf.len() + 1).saturating_sub(KEPT);
+            shelf.drain(..over);
+            shelf.push((key, Arc::clone(&context)));
+        }
+        Some(Self { context })
     }
 
     /// The functions at an address, innermost first; empty when it is not covered.
     pub fn frames(&self, address: u64) -> Vec<SourceFrame> {
         let mut found = Vec::new();
-        let mut lookup = self.context.find_frames(address);
+        let context = self.context.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut lookup = context.find_frames(address);
         let frames = loop {
             match lookup {
                 LookupResult::Output(frames) => break frames,
@@ -74,7 +127,7 @@ impl Dwarf {
             }
         };
         let Ok(mut frames) = frames else { return found };
-        let unit = self.context.find_dwarf_and_unit(address).skip_all_loads();
+        let unit = context.find_dwarf_and_unit(address).skip_all_loads();
         while let Ok(Some(frame)) = frames.next() {
             if found.len() >= DEEPEST_INLINING {
                 break;
