@@ -2,6 +2,7 @@
 
 mod injected;
 mod internal;
+mod unseen;
 
 pub(crate) use injected::HEADER;
 
@@ -9,7 +10,12 @@ use crate::case::Case;
 
 /// All cases in the order of the table.
 pub fn cases() -> Vec<&'static Case> {
-    internal::CASES.iter().chain(injected::CASES).collect()
+    internal::CASES.iter().chain(injected::CASES).chain(unseen::CASES).collect()
+}
+
+/// True for cases by which nothing was set.
+pub fn is_unseen(name: &str) -> bool {
+    unseen::CASES.iter().any(|case| case.name == name)
 }
 
 /// Nothing out of the ordinary; cases say what is.

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use serde::{Deserialize, Serialize};
 
 use crate::case::{Case, Cause};
-use crate::cases::cases;
+use crate::cases::{cases, is_unseen};
 use crate::causes;
 use crate::exact::{PERCENTILES, median};
 use crate::inference::{self, Events, Inferred};
@@ -75,7 +75,7 @@ fn summary(found: &[Option<Found>]) -> Summary {
     }
 }
 
-fn of_way<'a>(measured: &'a Measured, way: Way) -> Vec<&'a causes::Row> {
+fn of_way(measured: &Measured, way: Way) -> Vec<&causes::Row> {
     measured.causes.iter().filter(|row| row.way == way.name()).collect()
 }
 
@@ -103,6 +103,11 @@ fn claims(text: &mut String, measured: &Measured) {
     for way in Way::ALL {
         let ours: Vec<_> = of_way(measured, way).iter().map(|row| row.ours).collect();
         line(&format!("`perfblame diff --method paths`, {}", words(way)), summary(&ours));
+    }
+    for way in Way::ALL {
+        let rows = of_way(measured, way).into_iter().filter(|row| is_unseen(&row.case));
+        let ours: Vec<_> = rows.map(|row| row.ours).collect();
+        line(&format!("of these the unseen cases, {}", words(way)), summary(&ours));
     }
     text.push('\n');
     for way in Way::ALL {
@@ -175,7 +180,11 @@ fn causes_table(text: &mut String, measured: &Measured) {
         let _ = writeln!(
             text,
             "| {} | {} | {} | {} | {} | {} | {} | {} | {} |",
-            case.name,
+            if is_unseen(case.name) {
+                format!("{} (unseen)", case.name)
+            } else {
+                case.name.to_owned()
+            },
             cause(case),
             plain(Way::Switches),
             plain(Way::Ticks),

@@ -1,6 +1,6 @@
 //! Every call of a program as uftrace saw it, and which of them the kernel's stacks know.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use serde::{Deserialize, Serialize};
 
@@ -100,7 +100,7 @@ pub struct Coverage {
 pub const PERCENTILES: [usize; 6] = [0, 50, 80, 90, 95, 99];
 
 /// Coverage by stacks taken at these times, which are sorted, of each thread.
-pub fn coverage(exact: &Exact, times: &HashMap<u32, Vec<u64>>) -> Coverage {
+pub fn coverage(exact: &Exact, times: &BTreeMap<u32, Vec<u64>>) -> Coverage {
     let seen_calls: Vec<bool> = exact.calls.iter().map(|call| is_seen(call, times)).collect();
     let call_latency = |call: &usize| exact.calls[*call].end - exact.calls[*call].start;
     let mut total = vec![0_u64; exact.contexts.len()];
@@ -122,7 +122,7 @@ pub fn coverage(exact: &Exact, times: &HashMap<u32, Vec<u64>>) -> Coverage {
 }
 
 /// True when a stack was taken during a call; the times of each thread are sorted.
-pub fn is_seen(call: &Call, times: &HashMap<u32, Vec<u64>>) -> bool {
+pub fn is_seen(call: &Call, times: &BTreeMap<u32, Vec<u64>>) -> bool {
     let Some(times) = times.get(&call.thread) else { return false };
     let next = times.partition_point(|time| *time < call.start);
     times.get(next).is_some_and(|time| *time <= call.end)
@@ -152,7 +152,7 @@ pub struct Guess {
 pub fn errors(
     exact: &Exact,
     calls: &[usize],
-    guesses: &HashMap<(u32, usize), Vec<Guess>>,
+    guesses: &BTreeMap<(u32, usize), Vec<Guess>>,
 ) -> Vec<f64> {
     let error = |number: &usize| {
         let call = exact.calls[*number];
@@ -208,7 +208,7 @@ reading 7.dat
 
     #[test]
     fn what_a_stack_was_taken_of_is_covered() {
-        let times = HashMap::from([(7, vec![1_000_000_050])]);
+        let times = BTreeMap::from([(7, vec![1_000_000_050])]);
         let coverage = coverage(&exact(), &times);
         assert!((coverage.contexts - 100.0).abs() < 1e-9);
         assert!((coverage.calls - 200.0 / 3.0).abs() < 1e-9, "{coverage:?}");
@@ -218,7 +218,7 @@ reading 7.dat
     #[test]
     fn errors_are_shares_of_the_truth() {
         let guess = Guess { start: 1_000_000_040, width: 30, latency: 30 };
-        let guesses = HashMap::from([((7, 1), vec![guess])]);
+        let guesses = BTreeMap::from([((7, 1), vec![guess])]);
         let errors = errors(&exact(), &[0, 1, 2], &guesses);
         assert_eq!(errors, [1.0, 1.0, 0.5]);
         assert!((median(errors) - 1.0).abs() < 1e-9);

@@ -1,7 +1,7 @@
 //! Table 3, figure 8 and the errors of latencies: what stacks at kernel events tell of a program whose every call is
 //! known, in one and the same run.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt::Write as _;
 use std::fs;
 use std::io::{BufRead as _, BufReader};
@@ -106,13 +106,15 @@ pub fn row(work: &Work, program: &Program, perfblame: &Path) -> Result<Row> {
     for events in Events::ALL {
         let taken: Vec<&Block<'_>> =
             blocks.iter().filter(|block| events.takes(&block.kind)).collect();
-        let mut times: HashMap<u32, Vec<u64>> = HashMap::new();
+        let mut times: BTreeMap<u32, Vec<u64>> = BTreeMap::new();
         let mut chosen = String::new();
         for block in &taken {
             times.entry(block.thread).or_default().push(block.time);
             let _ = write!(chosen, "{}\n{}\n", block.header, block.frames);
         }
-        times.values_mut().for_each(|times| times.sort_unstable());
+        for times in times.values_mut() {
+            times.sort_unstable();
+        }
         let [conservative, aggressive] = by_the_paper(&exact, &chosen);
         let file = folder.join(format!("{events:?}.perf-script.txt"));
         fs::write(&file, &chosen)?;
@@ -302,7 +304,7 @@ impl<'a> Contexts<'a> {
     }
 }
 
-type Guesses = HashMap<(u32, usize), Vec<Guess>>;
+type Guesses = BTreeMap<(u32, usize), Vec<Guess>>;
 
 fn sorted(mut guesses: Guesses) -> Guesses {
     for of_one in guesses.values_mut() {

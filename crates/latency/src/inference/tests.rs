@@ -478,3 +478,76 @@ proptest! {
         prop_assert_eq!(perfblame_cct::dump(&one), perfblame_cct::dump(&other));
     }
 }
+
+/// What each wait is: its function, and whether it is for work.
+fn kinds_of_waits(trace: &str) -> Vec<(String, bool)> {
+    let (profile, place, inference) = infer(trace, Options::default());
+    let kind = |wait: &Wait| (profile.name_of(place.of(wait.node)).to_owned(), wait.idle);
+    inference.waits().iter().map(kind).collect()
+}
+
+/// A thread, of which 1 is the main one, that waits `lengths` long in turn, each time in the same place.
+fn waits_in_turn(thread: &str, stack: &str, kernel: &str, lengths: &[i64]) -> String {
+    let (mut trace, mut time) = (String::new(), 0);
+    for length in lengths {
+        let _ = writeln!(trace, "{time} {thread} out {stack} do_syscall_64@k {kernel} schedule@k");
+        time += length;
+        let _ = writeln!(trace, "{time} {thread} in");
+        let _ = writeln!(trace, "{} {thread} tick start loop", time + 2);
+        time += 4;
+    }
+    trace
+}
+
+#[test]
+fn a_main_thread_waits_for_others_only_if_they_run() {
+    let stack = "start loop take pthread_cond_wait@libc";
+    let waits = waits_in_turn("\u{1}", stack, "__x64_sys_futex@k futex_wait@k", &[90, 40, 70, 90]);
+    assert_eq!(kinds_of_waits(&waits), [("take".to_owned(), false)]);
+    let helper: String = (0..30).fold(String::new(), |trace, tick| {
+        trace + &format!("{} t tick start compute\n", tick * 10)
+    });
+    let both = kinds_of_waits(&format!("{waits}{helper}"));
+    assert_eq!(both, [("take".to_owned(), true)]);
+}
+
+#[test]
+fn waits_of_one_length_are_sleep() {
+    let (stack, kernel) = ("start loop pause poll@libc", "__x64_sys_poll@k do_sys_poll@k");
+    // Another thread, so that this one may have nothing to do.
+    let other = "0 u tick start compute\n500 u tick start compute\n";
+    for (lengths, idle) in [([120, 121, 125, 122], false), ([120, 10, 300, 60], true)] {
+        let waits = waits_in_turn("t", stack, kernel, &lengths);
+        assert_eq!(kinds_of_waits(&format!("{waits}{other}")), [("pause".to_owned(), idle)]);
+    }
+}
+
+#[test]
+fn a_switch_that_is_told_twice_is_one() {
+    let once = "0 t out main f read@libc do_syscall_64@k __x64_sys_read@k pipe_read@k schedule@k\n";
+    let again = "1 t out\n";
+    let rest = "100 t in\n101 t tick main f\n";
+    let waits = |trace: String| {
+        let (_, _, inference) = infer(&trace, Options::default());
+        inference.waits().iter().map(|wait| (wait.on, wait.total)).collect::<Vec<_>>()
+    };
+    assert_eq!(waits(format!("{once}{again}{rest}")), [(WaitOn::Pipe, 100)]);
+    assert_eq!(waits(format!("{once}{rest}")), [(WaitOn::Pipe, 100)]);
+}
+
+/// Without system calls in the trace: what a server does between two waits is not done in the call that waits.
+#[test]
+fn a_wait_is_over_when_its_thread_runs_again() {
+    let stack = "main serve epoll_wait@libc do_syscall_64@k __x64_sys_epoll_wait@k do_epoll_wait@k schedule@k";
+    let trace: String = (0..5).fold(String::new(), |trace, round| {
+        let time = round * 100;
+        trace + &format!("{time} t out {stack}\n{} t in\n", time + 40)
+    });
+    let (profile, _, _) = infer(&trace, Options::default());
+    let own = profile.self_values(MetricId::new(0));
+    let of = |name: &str| {
+        let named = profile.tree.nodes().filter(|node| profile.name_of(*node) == name);
+        named.map(|node| own[node.index()]).sum::<i64>()
+    };
+    assert_eq!((of("serve"), of("do_epoll_wait")), (4 * 60, 0));
+}
