@@ -10,7 +10,8 @@ pub fn read(name: &str, data: &[u8]) {
         Some(1) => perfblame_cct::Grain::CallSites,
         _ => perfblame_cct::Grain::Frames,
     };
-    let options = ReadOptions { grain, times: perfblame_cct::Times::Keep, ..ReadOptions::default() };
+    let options =
+        ReadOptions { grain, times: perfblame_cct::Times::Keep, ..ReadOptions::default() };
     let Ok(input) = Input::from_bytes(data.to_vec()) else { return };
     let _ = (format.sniff)(&input);
     if let Ok(profile) = (format.read)(input, &options) {
@@ -27,7 +28,8 @@ pub fn read_trace(data: &[u8]) {
         Some(0) => perfblame_cct::Grain::CallSites,
         _ => perfblame_cct::Grain::Functions,
     };
-    let options = ReadOptions { grain, times: perfblame_cct::Times::Keep, ..ReadOptions::default() };
+    let options =
+        ReadOptions { grain, times: perfblame_cct::Times::Keep, ..ReadOptions::default() };
     let Ok(input) = Input::from_bytes(data.to_vec()) else { return };
     let how = perfblame_latency::Options { instances: true, ..Default::default() };
     let mut inference = perfblame_latency::Inference::new(how);
