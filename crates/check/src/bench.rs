@@ -55,6 +55,7 @@ pub struct Bench<'a> {
     /// The profiler that is used.
     pub profiler: Profiler,
     settings: Settings,
+    tried: Tried,
     programs: [Program; 2],
     shelves: [Shelf; 2],
     /// Number of this series of alternating runs.
@@ -67,6 +68,39 @@ pub struct Bench<'a> {
     pub spent: Duration,
     /// What changed in the code, when that is known.
     pub code: Option<&'a ChangedCode<'a>>,
+}
+
+/// What of the profiler works on this machine, kept so that it is tried out once and not by every check.
+struct Tried {
+    file: PathBuf,
+    known: perfblame_record::Tried,
+    kept: String,
+}
+
+impl Tried {
+    fn of(home: &Home, machine: &[String]) -> Self {
+        let parts: Vec<&str> = machine.iter().map(String::as_str).collect();
+        let file = home.profiles().join(format!("{}.tried", key(&parts)));
+        let kept = std::fs::read_to_string(&file).unwrap_or_default();
+        let known = perfblame_record::Tried::default();
+        known.take_up(&kept);
+        Self { file, known, kept }
+    }
+
+    /// True when there was something that an earlier check had kept.
+    fn forget(&mut self) -> bool {
+        self.known.forget();
+        let _ = std::fs::remove_file(&self.file);
+        !std::mem::take(&mut self.kept).is_empty()
+    }
+
+    fn keep(&mut self) {
+        let lines = self.known.lines();
+        if lines != self.kept {
+            let _ = std::fs::write(&self.file, &lines);
+            self.kept = lines;
+        }
+    }
 }
 
 /// A folder that goes when this does.
@@ -109,13 +143,17 @@ impl<'a> Bench<'a> {
         let command = workload.run.with_input(&input);
         let mut same = vec![workload.directory.clone().unwrap_or_default(), content];
         same.extend(command);
-        same.extend(surroundings(profiler));
+        let machine = surroundings(profiler);
+        let tried = Tried::of(around.home, &machine);
+        let settings = Settings { tried: tried.known.clone(), ..Settings::default() };
+        same.extend(machine);
         let texts: Vec<&str> = same.iter().map(String::as_str).collect();
         let mut bench = Self {
             subject,
             around,
             profiler,
-            settings: Settings::default(),
+            settings,
+            tried,
             programs,
             shelves: [0, 1].map(|_| Shelf::of(around.home, "")),
             series: series(),
@@ -258,15 +296,17 @@ impl Runs for Bench<'_> {
         let started = Instant::now();
         let row = side as usize;
         let name = format!("profile-{row}-{number}");
-        let recorded = record_run(
-            self.profiler,
-            &self.programs[row],
-            &self.settings,
-            &self.scratch.0,
-            &name,
-            self.around.cancel,
-        );
+        let record = || {
+            let (program, scratch) = (&self.programs[row], &self.scratch.0);
+            record_run(self.profiler, program, &self.settings, scratch, &name, self.around.cancel)
+        };
+        let mut recorded = record();
+        // What worked for an earlier check may be forbidden now; trying it out anew tells why.
+        if matches!(recorded, Err(RecordError::NoProfile { .. })) && self.tried.forget() {
+            recorded = record();
+        }
         let recorded = recorded.map_err(|error| cannot_record(&error))?;
+        self.tried.keep();
         self.spent += recorded.wall;
         self.ended_well(side, recorded.status)?;
         self.notes.extend(recorded.notes);

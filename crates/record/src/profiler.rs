@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use crate::OsTrace;
@@ -117,6 +117,45 @@ pub struct Settings {
 #[derive(Clone, Default)]
 pub struct Tried(pub(crate) Arc<Mutex<Outcomes>>);
 
+impl Tried {
+    /// What is known so far, a line each, to be kept for a later start on the same machine.
+    pub fn lines(&self) -> String {
+        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let line = |(command, works): &(Vec<OsString>, WhatWorks)| {
+            let words: Option<Vec<&str>> = command.iter().map(|word| word.to_str()).collect();
+            let words = words?.join(BETWEEN);
+            let optional = u8::from(works.optional);
+            (!words.contains('\n'))
+                .then(|| format!("{optional} {} {words}\n", works.own.as_nanos()))
+        };
+        known.iter().filter_map(line).collect()
+    }
+
+    /// Everything is to be tried out again.
+    pub fn forget(&self) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+
+    /// Takes up what an earlier start kept. Damaged lines are tried out again.
+    pub fn take_up(&self, lines: &str) {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        known.extend(lines.lines().filter_map(|line| {
+            let (optional, rest) = line.split_once(' ')?;
+            let (own, words) = rest.split_once(' ')?;
+            let optional = match optional {
+                "0" => false,
+                "1" => true,
+                _ => return None,
+            };
+            let works = WhatWorks { optional, own: Duration::from_nanos(own.parse().ok()?) };
+            Some((words.split(BETWEEN).map(OsString::from).collect(), works))
+        }));
+    }
+}
+
+/// What stands between words of a kept command line, and in none of them.
+const BETWEEN: &str = "\u{1f}";
+
 /// What came of trying out command lines.
 pub(crate) type Outcomes = Vec<(Vec<OsString>, WhatWorks)>;
 
@@ -168,4 +207,25 @@ pub struct JavaExact {
     pub agent: Option<PathBuf>,
     /// Packages to count the calls of, such as `com.shop`; all but the JDK's unless given.
     pub packages: Vec<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_tried_is_kept_for_the_next_start() {
+        let tried = Tried::default();
+        let command = |words: &[&str]| words.iter().map(OsString::from).collect::<Vec<_>>();
+        let works = |optional, own| WhatWorks { optional, own: Duration::from_millis(own) };
+        tried.0.lock().unwrap().push((command(&["perf", "-F", "9 9"]), works(true, 7)));
+        tried.0.lock().unwrap().push((command(&["perf", "two\nlines"]), works(false, 1)));
+        let lines = tried.lines();
+        let next = Tried::default();
+        next.take_up(&format!("{lines}damaged\n2 1 x\n1 x y\n"));
+        let known = next.0.lock().unwrap();
+        assert_eq!(known.len(), 1);
+        assert_eq!(known[0].0, command(&["perf", "-F", "9 9"]));
+        assert!(known[0].1.optional && known[0].1.own == Duration::from_millis(7));
+    }
 }
