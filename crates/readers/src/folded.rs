@@ -424,11 +424,18 @@ impl Reader {
     }
 }
 
-/// How many bytes two texts begin alike, eight at a time: neighbours share most of a long line.
+/// How many bytes two texts begin alike, many at a time: neighbours share most of a long line.
 fn common_prefix(one: &[u8], other: &[u8]) -> usize {
-    let (words, _) = one.as_chunks::<8>();
-    let (others, _) = other.as_chunks::<8>();
-    let same = words.iter().zip(others).take_while(|(a, b)| a == b).count() * 8;
+    let same = same_chunks::<64>(one, other, 0);
+    let same = same_chunks::<8>(one, other, same);
     let rest = one.iter().zip(other).skip(same);
     same + rest.take_while(|(a, b)| a == b).count()
+}
+
+/// How far two texts that are alike up to `from` stay so, in whole chunks.
+fn same_chunks<const SIZE: usize>(one: &[u8], other: &[u8], from: usize) -> usize {
+    let (one, other) = (one.get(from..).unwrap_or(&[]), other.get(from..).unwrap_or(&[]));
+    let (chunks, _) = one.as_chunks::<SIZE>();
+    let (others, _) = other.as_chunks::<SIZE>();
+    from + SIZE * chunks.iter().zip(others).take_while(|(a, b)| a == b).count()
 }
