@@ -369,16 +369,14 @@ fn roles(answer: &mut Inferred, profile: &Profile) {
     let names: Vec<String> =
         profile.threads().map(|(_, thread)| role(profile.symbols.text(thread.name))).collect();
     let mut rows: HashMap<&str, RoleTime> = HashMap::new();
-    let mut counted: Vec<Option<u64>> = Vec::new();
-    for ((_, thread), name) in profile.threads().zip(&names) {
-        let row = rows.entry(name).or_default();
-        row.role.clone_from(name);
-        // A thread that changed its name is in the list twice.
-        if thread.tid.is_none() || !counted.contains(&thread.tid) {
+    for name in &names {
+        rows.entry(name).or_default().role.clone_from(name);
+    }
+    for id in threads_under_main_name(profile, latency) {
+        answer.threads += 1;
+        if let Some(row) = names.get(id.index()).and_then(|name| rows.get_mut(name.as_str())) {
             row.threads += 1;
-            answer.threads += 1;
         }
-        counted.push(thread.tid);
     }
     let role_of = |thread: Option<ThreadId>| thread.and_then(|id| names.get(id.index()));
     for (node, thread, value) in profile.cells.of(latency) {
@@ -400,6 +398,9 @@ fn roles(answer: &mut Inferred, profile: &Profile) {
         row.running = row.running.saturating_sub(value);
     }
     let mut found: Vec<RoleTime> = rows.into_values().collect();
+    // Who only woke others was not traced.
+    let nothing = |row: &RoleTime| RoleTime { role: row.role.clone(), ..RoleTime::default() };
+    found.retain(|row| *row != nothing(row));
     found.sort_by(|one, other| {
         let busy = |row: &RoleTime| row.running.saturating_add(row.waiting);
         busy(other).cmp(&busy(one)).then_with(|| one.role.cmp(&other.role))
@@ -411,6 +412,37 @@ fn roles(answer: &mut Inferred, profile: &Profile) {
         answer.idle = answer.idle.saturating_add(row.idle);
     }
     answer.roles = found;
+}
+
+/// The threads that did something, each under the name that it had for most of its time: a shell that becomes another
+/// program is in the profile's list twice.
+fn threads_under_main_name(profile: &Profile, latency: MetricId) -> Vec<ThreadId> {
+    let mut seen: Vec<Option<i64>> = vec![None; profile.threads.len()];
+    let calls = profile.metric(INSTANCES).into_iter();
+    for (metric, worth) in calls.map(|calls| (calls, 0)).chain([(latency, 1)]) {
+        for (_, thread, value) in profile.cells.of(metric) {
+            if let Some(slot) = thread.and_then(|id| seen.get_mut(id.index())) {
+                *slot = Some(slot.unwrap_or(0).saturating_add(value * worth));
+            }
+        }
+    }
+    let mut main: HashMap<u64, (i64, ThreadId)> = HashMap::new();
+    let mut found = Vec::new();
+    for (id, thread) in profile.threads() {
+        match (seen[id.index()], thread.tid) {
+            (None, _) => {}
+            (Some(_), None) => found.push(id),
+            (Some(time), Some(tid)) => {
+                let longest = main.entry(tid).or_insert((time, id));
+                if time > longest.0 {
+                    *longest = (time, id);
+                }
+            }
+        }
+    }
+    found.extend(main.into_values().map(|(_, id)| id));
+    found.sort_unstable();
+    found
 }
 
 /// Context, role, kind, the waker's role, and whether it is for work.

@@ -203,6 +203,13 @@ impl ProfileBuilder {
         self.exact = self.exact.and_then(|(time, calls)| Some((place(time)?, place(calls)?)));
     }
 
+    /// Says what one sample of a metric stands for, where that is known only in the end.
+    pub fn set_period(&mut self, metric: MetricId, period: i64) {
+        if let Some(metric) = self.metrics.get_mut(metric.index()) {
+            metric.period = Some(period);
+        }
+    }
+
     /// Counts one more occurrence of a warning; its message stays that of the first.
     pub fn warn(&mut self, code: &str, message: impl FnOnce() -> String) {
         self.warn_many(code, 1, message);

@@ -45,6 +45,8 @@ pub enum Leaving {
     Blocked,
     /// It is at its end.
     Exited,
+    /// The event does not say; where its stack is in the kernel, that does.
+    Unsaid,
 }
 
 /// Takes the events of a trace.

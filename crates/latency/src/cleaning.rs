@@ -6,8 +6,8 @@
 
 use hashbrown::HashMap;
 use perfblame_cct::{
-    Frame, FrameId, Function, FunctionId, Layer, NameKinds, ProfileBuilder, StringId, TRUNCATED,
-    normalise_name,
+    Frame, FrameId, Function, FunctionId, Layer, Leaving, NameKinds, ProfileBuilder, StringId,
+    TRUNCATED, normalise_name,
 };
 
 use crate::SYSCALL;
@@ -186,6 +186,26 @@ impl Cleaner {
     pub(crate) fn takes_lock(&self, stack: &[FrameId]) -> bool {
         let known = |frame: &FrameId| self.known.get(frame.index()).copied().flatten();
         stack.iter().filter_map(known).any(|known| known.lock && known.kind == KnownKind::CRuntime)
+    }
+
+    /// Why a thread leaves its processor, by its stack as it was taken; nothing is known where that is outside of the
+    /// kernel.
+    pub(crate) fn leaving(&mut self, builder: &mut ProfileBuilder, stack: &[FrameId]) -> Leaving {
+        let mut leaving = Leaving::Unsaid;
+        for frame in stack {
+            let known = self.known(builder, *frame);
+            let KnownKind::Kernel(role) = known.kind else { continue };
+            let name = builder.symbols.name(known.function);
+            if matches!(role, KernelRole::Return | KernelRole::Interrupt) || linux::gives_way(name)
+            {
+                return Leaving::Preempted;
+            }
+            if name == "do_task_dead" {
+                return Leaving::Exited;
+            }
+            leaving = Leaving::Blocked;
+        }
+        leaving
     }
 
     /// The function of a cleaned frame.

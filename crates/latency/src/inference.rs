@@ -109,6 +109,9 @@ pub struct Inference {
     sees_switches: bool,
     sees_calls: bool,
     events: u64,
+    /// Events with a stack, and the time that threads ran between them.
+    looks: u64,
+    ran: i64,
     late: u64,
     broken: u64,
     lost: u64,
@@ -218,6 +221,7 @@ impl Inference {
             builder.add(call.cursor, Some(state.thread), metrics.latency, time);
             let slot = at(&mut self.busy, call.cursor.node().index());
             *slot = slot.saturating_add(time);
+            self.ran = self.ran.saturating_add(time);
         }
     }
 
@@ -493,6 +497,7 @@ impl Inference {
                 let (may_idle, may_sleep) = (false, false);
                 Off { since: time, on: None, may_idle, may_sleep, who, woken: None }
             }
+            Leaving::Unsaid => return,
             Leaving::Blocked => {
                 let state = &self.states[row];
                 let call = cleaned.call_name.or(state.call.map(|call| call.name));
@@ -639,10 +644,29 @@ impl EventSink for Inference {
                 }
                 return;
             }
-            // A tracepoint with a stack and a bare record can both tell of one switch; the record comes second.
-            EventKind::SwitchOut(_) if stack.is_empty() && state.off.is_some() => return,
+            EventKind::SwitchOut(leaving) if stack.is_empty() => {
+                // The same switch as that of the stack before, which knows more but not always whether the thread
+                // could go on.
+                if let Some(off) = &mut self.states[row].off {
+                    match leaving {
+                        Leaving::Preempted => (off.on, off.may_idle) = (None, false),
+                        Leaving::Blocked if off.on.is_none() => self.states[row].off = None,
+                        Leaving::Blocked | Leaving::Unsaid => return,
+                        Leaving::Exited => {}
+                    }
+                    if leaving == Leaving::Preempted {
+                        return;
+                    }
+                }
+            }
             _ => {}
         }
+        let kind = match kind {
+            EventKind::SwitchOut(Leaving::Unsaid) => {
+                EventKind::SwitchOut(self.cleaner.leaving(builder, stack))
+            }
+            said => said,
+        };
         let current = self.states[row].call.map(|call| call.name);
         let within = match kind {
             EventKind::Enter(name) => Within::Edge(Some(name)),
@@ -672,6 +696,7 @@ impl EventSink for Inference {
             let added = self.clean.len() - length;
             cleaned.call = cleaned.call.map(|at| at + added);
         }
+        self.looks += u64::from(!broken);
         self.seen_again(builder, row, time);
         let exact = match kind {
             EventKind::Enter(_) if !broken => 1,
@@ -731,6 +756,9 @@ impl EventSink for Inference {
             WaitOn::ALL.into_iter().filter(|on| waited.contains(on) && *on != WaitOn::RunQueue);
         keep.extend(on.map(|on| metrics.waiting_on[on as usize]));
         keep.push(metrics.instances);
+        // Running time is known as finely as threads are looked at: what falls between two looks is a guess.
+        let between = self.ran.checked_div(i64::try_from(self.looks).unwrap_or(i64::MAX));
+        builder.set_period(metrics.latency, between.unwrap_or(0));
         builder.choose_metrics(&keep);
         self.warn(builder);
     }

@@ -174,6 +174,11 @@ pub(crate) fn role(name: &str) -> KernelRole {
     }
 }
 
+/// True where the scheduler is asked for by a thread that could go on.
+pub(crate) fn gives_way(name: &str) -> bool {
+    name.ends_with("cond_resched") || name.starts_with("preempt_schedule")
+}
+
 /// The system call whose body a function is: `read` for `__x64_sys_read`.
 pub(crate) fn call_name(name: &str) -> Option<&str> {
     let call = CALL_PREFIXES.iter().find_map(|prefix| name.strip_prefix(prefix))?;

@@ -15,14 +15,21 @@ use crate::terminal::Terminal;
 /// Reads, infers, renders.
 pub fn run(args: &InferArgs, terminal: &Terminal) -> anyhow::Result<()> {
     let sources = expand(std::slice::from_ref(&args.trace))?;
-    let [source] = sources.as_slice() else {
+    let Some(source) = sources.first() else {
         return Err(Failure {
-            what: format!("{} is more than one trace", args.trace.display()),
-            why: "calls are inferred from one trace at a time".to_owned(),
-            help: Some("`perfblame diff` compares folders of traces".to_owned()),
+            what: format!("{} is no trace", args.trace.display()),
+            why: "there is nothing to read".to_owned(),
+            help: None,
         }
         .into());
     };
+    if sources.len() > 1 {
+        let (count, first) = (sources.len(), source.name());
+        terminal.note(&format!(
+            "{} holds {count} traces; this is the first, {first}. `perfblame diff` compares folders",
+            args.trace.display()
+        ));
+    }
     let tally = Tally::default();
     let progress = Progress::reading(source.size(), &tally, terminal.shows_progress());
     let answer = infer(source, args.query(), &tally);

@@ -234,6 +234,9 @@ impl<'a> Session<'a> {
         let folder = quoted(&relative(&self.folder));
         match previous(&self.folder).filter(|_| self.own_folder) {
             Some(before) => format!("perfblame diff {} {folder}", quoted(&relative(&before))),
+            None if self.choice.profiler == Profiler::OsTrace => {
+                format!("perfblame infer {folder}, or perfblame diff {folder} AFTER")
+            }
             None => format!("perfblame show {folder}, or perfblame diff {folder} AFTER"),
         }
     }

@@ -45,6 +45,14 @@ pub(crate) fn is_os_event(event: &str) -> bool {
     event.starts_with("raw_syscalls:sys_")
         || event.starts_with("syscalls:sys_")
         || event.starts_with("sched:sched_switch")
+        || is_switch_counter(event)
+}
+
+/// The kernel's own counter of switches, which needs no tracefs: also under the names that `perfblame record os` and
+/// perf give it.
+fn is_switch_counter(event: &str) -> bool {
+    let word = event.split([':', '/']).next().unwrap_or(event);
+    matches!(word, "context-switches" | "cs" | "all-switches")
 }
 
 /// What an event means by its name and, as text, its fields.
@@ -88,6 +96,9 @@ pub(crate) fn other(event: &str) -> Traced<'static> {
         || event.starts_with("major-faults")
     {
         return Traced::PageFault;
+    }
+    if is_switch_counter(event) {
+        return Traced::Switch(Leaving::Unsaid, None);
     }
     let word = event.split(':').next().unwrap_or(event);
     let clock = ["cpu-clock", "task-clock", "cycles", "cpu-cycles", "instructions", "ref-cycles"];
@@ -254,10 +265,12 @@ mod tests {
             ("sched:sched_waking", "my worker:78 [120] CPU:001", Traced::Wakeup(78)),
             ("cpu-clock:u", "", Traced::Tick),
             ("page-faults", "", Traced::PageFault),
+            ("context-switches:u", "", Traced::Switch(Leaving::Unsaid, None)),
             ("block:block_rq_issue", "8,0 R", Traced::Other),
         ] {
             assert_eq!(from_text(event, fields, Machine::X86), expected, "{event} {fields}");
         }
+        assert!(is_os_event("all-switches") && is_os_event("cs") && !is_os_event("cs-etm"));
         assert_eq!(leaving_by_bits(0x100), Leaving::Preempted);
         assert_eq!(leaving_by_bits(1), Leaving::Blocked);
         assert_eq!(leaving_by_bits(0x10), Leaving::Exited);

@@ -59,6 +59,8 @@ struct Waiter<'a> {
     node: usize,
     function: &'a str,
     component: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    package: Option<&'a str>,
     role: &'a str,
     on: &'static str,
     total: i64,
@@ -81,6 +83,8 @@ struct RoleRow<'a> {
 struct FunctionRow<'a> {
     function: &'a str,
     component: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    package: Option<&'a str>,
     layer: &'static str,
     contexts: usize,
     count: u64,
@@ -95,6 +99,8 @@ struct Node<'a> {
     parent: Option<u32>,
     function: &'a str,
     component: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    package: Option<&'a str>,
     layer: &'static str,
     count: u64,
     conservative: Mode,
@@ -139,6 +145,8 @@ struct Path<'a> {
 struct Step<'a> {
     function: &'a str,
     component: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    package: Option<&'a str>,
     layer: &'static str,
     latency: i64,
     rank: usize,
@@ -169,6 +177,7 @@ impl<'a> Answer<'a> {
                 .map(|row| FunctionRow {
                     function: &row.function.name,
                     component: row.function.component.as_deref(),
+                    package: row.function.package.as_deref(),
                     layer: row.function.layer.name(),
                     contexts: row.contexts,
                     count: row.count,
@@ -192,6 +201,7 @@ fn waiter(row: &WaitView) -> Waiter<'_> {
         node: row.node,
         function: &row.function.name,
         component: row.function.component.as_deref(),
+        package: row.function.package.as_deref(),
         role: &row.role,
         on: row.on.name(),
         total: row.total,
@@ -225,6 +235,7 @@ fn node<'a>(id: usize, row: &'a LatencyNode, tree: &'a LatencyTree) -> Node<'a> 
         parent: row.parent,
         function: &function.name,
         component: function.component.as_deref(),
+        package: function.package.as_deref(),
         layer: function.layer.name(),
         count,
         conservative: mode(row.latency.conservative),
@@ -266,6 +277,7 @@ fn path(row: &RankedPath) -> Path<'_> {
                 Step {
                     function: &row.function.name,
                     component: row.function.component.as_deref(),
+                    package: row.function.package.as_deref(),
                     layer: row.function.layer.name(),
                     latency,
                     rank,

@@ -158,11 +158,18 @@ fn functions(answer: &Inferred, how: InferLook, out: &mut dyn Write) -> io::Resu
     rest(costly.count(), limit, "function", "functions", look, out)
 }
 
+/// A function in `room` columns, with its object, and the package that brought it where there is room for it.
 fn named(function: &FunctionView, room: usize, look: Look) -> String {
     let place = place_of(function);
     let place = place.rsplit('/').next().unwrap_or(&place);
     let name = shortened(&function.name, room.saturating_sub(columns(place) + 2).max(12), look);
-    if place.is_empty() { name.into_owned() } else { format!("{name}  {place}") }
+    if place.is_empty() {
+        return name.into_owned();
+    }
+    let text = format!("{name}  {place}");
+    let Some(package) = &function.package else { return text };
+    let with = format!("{text} ({})", clean(package));
+    if columns(&with) <= room { with } else { text }
 }
 
 fn rest(

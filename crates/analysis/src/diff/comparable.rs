@@ -132,13 +132,11 @@ pub(super) fn unequal_lengths(
     })
 }
 
-/// What one sample stands for in a run; 0 for exact values.
+/// What one sample stands for in a run; 0 for exact values, unless they say how coarse they are.
 pub(super) fn quantum(metric: &Metric, run: &Run, id: MetricId) -> f64 {
-    if metric.measure == Measure::Exact {
-        return 0.0;
-    }
     match run.periods.get(id.index()).copied().flatten() {
         Some(period) if period > 0 => period as f64,
+        _ if metric.measure == Measure::Exact => 0.0,
         _ if metric.unit == Unit::Count && metric.name == "samples" => {
             10f64.powi(metric.decimals.into())
         }

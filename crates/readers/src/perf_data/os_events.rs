@@ -51,6 +51,8 @@ impl Kind {
             _ => Self::Plain(match other(name) {
                 Traced::Tick => TracedTold::Tick,
                 Traced::PageFault => TracedTold::PageFault,
+                // Who comes is nobody's number.
+                Traced::Switch(leaving, _) => TracedTold::Switch(leaving, 0),
                 _ => TracedTold::Other,
             }),
         }
@@ -134,6 +136,7 @@ fn number(format: &Format, name: &str, raw: &[u8], order: ByteOrder) -> Option<u
 #[cfg(test)]
 mod tests {
     use super::*;
+    use perfblame_cct::Leaving;
 
     #[test]
     fn events_are_known_by_name() {
@@ -144,6 +147,7 @@ mod tests {
             ("sched:sched_waking", Kind::Wakeup),
             ("cpu-clock", Kind::Plain(TracedTold::Tick)),
             ("page-faults:u", Kind::Plain(TracedTold::PageFault)),
+            ("all-switches", Kind::Plain(TracedTold::Switch(Leaving::Unsaid, 0))),
             ("block:block_rq_issue", Kind::Plain(TracedTold::Other)),
         ] {
             assert_eq!(Kind::of(name), expected, "{name}");

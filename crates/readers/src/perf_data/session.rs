@@ -28,6 +28,13 @@ const MISC_MMAP_BUILD_ID: u16 = 1 << 14;
 
 const RECORD_KSYMBOL: u32 = 17;
 
+/// Who says that events were lost.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Loss {
+    AsItHappens,
+    InTheEnd,
+}
+
 /// Everything that is known so far.
 pub struct Session {
     rounds: Rounds,
@@ -64,6 +71,8 @@ pub struct Core {
     values: Vec<(u32, u64)>,
     span: Option<(u64, u64)>,
     os_events: OsEvents,
+    /// Events that were lost, by who says so.
+    lost: [u64; 2],
 }
 
 /// What is left to say when all records are read.
@@ -97,6 +106,7 @@ impl Session {
             values: Vec::new(),
             span: None,
             os_events: OsEvents::default(),
+            lost: [0; 2],
             recording,
         };
         core.learn_origin();
@@ -224,8 +234,8 @@ impl Core {
             kind::MMAP2 => self.mmap2(record, fields),
             kind::COMM => self.comm(record, fields),
             kind::FORK => self.fork(fields),
-            kind::LOST => self.lost(fields, 8),
-            kind::LOST_SAMPLES => self.lost(fields, 0),
+            kind::LOST => self.lost(fields, Loss::AsItHappens),
+            kind::LOST_SAMPLES => self.lost(fields, Loss::InTheEnd),
             kind::THROTTLE => {
                 self.outbox.warn(
                     "throttled",
@@ -245,18 +255,29 @@ impl Core {
         }
     }
 
-    fn lost(&mut self, mut fields: Bytes<'_>, skip: usize) -> Option<()> {
-        fields.skip(skip)?;
+    /// The kernel says what it loses as it happens, and perf in the end what was lost of each event: mostly the same
+    /// events, so that only what goes beyond the other's count is new.
+    fn lost(&mut self, mut fields: Bytes<'_>, loss: Loss) -> Option<()> {
+        if loss == Loss::AsItHappens {
+            fields.skip(8)?;
+        }
         let lost = fields.u64()?;
         // Records of eBPF writers and old kernels can be zero; a count beyond reason is damage.
         if lost > 1 << 48 {
             return None;
         }
-        if lost > 0 {
-            self.outbox.tell(Told::Lost(lost));
+        let told = self.lost[0].max(self.lost[1]);
+        let sum = &mut self.lost[loss as usize];
+        *sum = sum.saturating_add(lost);
+        let new = self.lost[0].max(self.lost[1]) - told;
+        if lost > 0 && (new > 0 || loss == Loss::AsItHappens) {
+            // Calls end where events are missing, also where these were counted before.
+            self.outbox.tell(Told::Lost(new));
+        }
+        if new > 0 {
             self.outbox.warn_many(
                 "lost-samples",
-                lost,
+                new,
                 "the recorder could not keep up and lost events; record with a larger buffer \
                  (`perf record -m`) or a lower rate",
             );
