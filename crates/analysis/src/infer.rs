@@ -9,7 +9,9 @@ use perfblame_latency::{
     Continuity, FOR_WORK, INSTANCES, Inference, LATENCY, Latency, NodeLatency, Options, RUN_QUEUE,
     WAITING, WaitOn,
 };
-use perfblame_readers::{ReadError, ReadErrorKind, ReadOptions, Tally, TraceRead, read_trace};
+use perfblame_readers::{
+    ReadError, ReadErrorKind, ReadOptions, Tally, TraceRead, how_to_record_stacks, read_trace,
+};
 
 use crate::diff::{DiffRow, DiffTree, Fate, RankedPath, ranked_paths};
 use crate::load::{explained, open};
@@ -218,9 +220,16 @@ pub fn infer(source: &Source, query: InferQuery, tally: &Tally) -> Result<Inferr
             Ok(answer(source.name(), &profile, &place, &inference, query))
         }
         TraceRead::Profile(profile) => {
-            let why =
-                format!("it is a profile ({}) and no trace of system calls", profile.info.format);
-            let help = "`perfblame show` shows what is in it; `perfblame record os` makes traces";
+            let format = &*profile.info.format;
+            let cut = profile.warnings.iter().any(|warning| warning.code == "truncated");
+            let why = if cut && format == "perf.data" {
+                "it is cut off before the names of its events: nothing says which are system calls"
+                    .to_owned()
+            } else {
+                format!("it is a profile ({format}) and no trace of system calls with stacks")
+            };
+            let other = "`perfblame show` shows what is in it; `perfblame record os` makes traces";
+            let help = how_to_record_stacks(format).unwrap_or(other);
             Err(failed(ReadError::new(ReadErrorKind::Unsupported(why)).help(help)))
         }
     }

@@ -5,6 +5,7 @@ use perfblame_cct::{Grain, NameKinds, Profile, ProfileBuilder, Times};
 
 use crate::art_trace;
 use crate::bpftrace;
+use crate::bpftrace_events;
 use crate::caliper;
 use crate::callgrind;
 use crate::cpuprofile;
@@ -13,6 +14,7 @@ use crate::dtrace;
 use crate::error::ReadError;
 use crate::firefox;
 use crate::folded;
+use crate::ftrace;
 use crate::ghc;
 use crate::gprof;
 use crate::heapprofile;
@@ -26,6 +28,7 @@ use crate::nettrace;
 use crate::otlp;
 use crate::perf_data;
 use crate::perf_script;
+use crate::perf_trace;
 use crate::perfblame_file;
 use crate::perfview;
 use crate::pmcstat;
@@ -125,6 +128,9 @@ pub const FORMATS: &[Format] = &[
     xperf::FORMAT,
     pmcstat::FORMAT,
     strace::FORMAT,
+    perf_trace::FORMAT,
+    ftrace::FORMAT,
+    bpftrace_events::FORMAT,
     bpftrace::FORMAT,
     dtrace::FORMAT,
     perf_script::FORMAT,

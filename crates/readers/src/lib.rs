@@ -5,6 +5,7 @@
 
 mod art_trace;
 mod bpftrace;
+mod bpftrace_events;
 mod byte_memo;
 mod caliper;
 #[allow(dead_code, reason = "readers of call graphs use one part or the other")]
@@ -18,6 +19,7 @@ mod error;
 mod firefox;
 mod folded;
 mod format;
+mod ftrace;
 mod ghc;
 mod gprof;
 mod heapprofile;
@@ -38,6 +40,7 @@ mod otlp;
 mod outline;
 pub mod perf_data;
 mod perf_script;
+mod perf_trace;
 pub mod perfblame_file;
 mod perfview;
 mod pmcstat;
@@ -58,6 +61,7 @@ mod tau;
 mod text;
 mod timemory;
 mod trace_event;
+mod unreadable;
 mod v8_log;
 mod vsprof;
 mod vtune;
@@ -71,7 +75,7 @@ use perfblame_cct::{EventSink, Profile};
 pub use error::{ReadError, ReadErrorKind};
 pub use format::{FORMATS, Format, ReadOptions, detect};
 pub use input::{Input, ReadSeek, Tally};
-pub use os_trace::Read as TraceRead;
+pub use os_trace::{Read as TraceRead, how_to_record_stacks};
 pub use symbolize::{Symbolized, symbolize};
 
 /// Reads whatever an input holds.
@@ -94,6 +98,13 @@ pub fn read_trace(
             }
             name if name == perf_data::FORMAT.name => perf_data::read_trace(input, options, sink)?,
             name if name == strace::FORMAT.name => strace::read_trace(input, options, sink)?,
+            name if name == ftrace::FORMAT.name => ftrace::read_trace(input, options, sink)?,
+            name if name == perf_trace::FORMAT.name => {
+                perf_trace::read_trace(input, options, sink)?
+            }
+            name if name == bpftrace_events::FORMAT.name => {
+                bpftrace_events::read_trace(input, options, sink)?
+            }
             _ => TraceRead::Profile(Box::new((format.read)(input, options)?)),
         };
         match found {
@@ -118,6 +129,9 @@ fn read_as(
         return Err(ReadError::new(ReadErrorKind::Empty));
     }
     let Some(format) = detect(&input) else {
+        if let Some(error) = unreadable::explained(input.head()) {
+            return Err(error);
+        }
         let help = "`perfblame show --help` lists the formats";
         return Err(ReadError::new(ReadErrorKind::UnknownFormat).help(help));
     };

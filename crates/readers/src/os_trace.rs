@@ -5,6 +5,7 @@
 
 mod reorder;
 pub(crate) mod syscalls;
+pub(crate) mod text_events;
 
 use hashbrown::HashMap;
 use perfblame_cct::{
@@ -12,6 +13,7 @@ use perfblame_cct::{
     ThreadId,
 };
 
+use crate::error::ReadError;
 use crate::text::number;
 use reorder::{Held, Window};
 use syscalls::Machine;
@@ -23,6 +25,35 @@ pub enum Read {
     Trace(Box<Profile>, Placement),
     /// There were no such events; the sink was not asked.
     Profile(Box<Profile>),
+}
+
+/// How to record stacks with the tool that wrote a text without them.
+pub fn how_to_record_stacks(format: &str) -> Option<&'static str> {
+    Some(match format {
+        "strace" => "record stacks and times: `strace -f -ttt -T -k -o LOG COMMAND`",
+        "perf trace" => "record stacks: `perf trace --call-graph dwarf -o LOG COMMAND`",
+        "ftrace" => {
+            "record stacks: `echo 1 > options/stacktrace` and `echo 1 > options/userstacktrace` in \
+             /sys/kernel/tracing, or `trace-cmd record -T -O userstacktrace`; `perfblame record os` needs neither"
+        }
+        "bpftrace" => {
+            "maps have stacks and no times; record events with the script docs/os-events.bt"
+        }
+        "bpftrace events" => "print `kstack(perf)` and `ustack(perf)`, as docs/os-events.bt does",
+        "perf script" | "perf.data" => {
+            "record stacks at system calls and switches: `perfblame record os -- COMMAND`"
+        }
+        _ => return None,
+    })
+}
+
+/// The error for a text of events that has not a single stack.
+pub(crate) fn no_stacks(format: &str) -> ReadError {
+    let error = ReadError::unsupported("its events have no stacks");
+    match how_to_record_stacks(format) {
+        Some(help) => error.help(help),
+        None => error,
+    }
 }
 
 /// What an event means.

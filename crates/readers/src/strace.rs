@@ -150,6 +150,8 @@ struct Reader<'s> {
     /// The last call, whose stack may follow: innermost frame first.
     stack: Vec<FrameId>,
     open: Option<Call>,
+    /// Calls of which only the first half was seen, by process: when they began.
+    unfinished: HashMap<Option<u64>, Option<i64>>,
     clock: Clock,
 }
 
@@ -222,6 +224,7 @@ fn read_lines(
         frames: ByteMemo::new(),
         stack: Vec::new(),
         open: None,
+        unfinished: HashMap::new(),
         clock: Clock::default(),
     };
     while let Some(block) = blocks.next()? {
@@ -230,6 +233,11 @@ fn read_lines(
         }
     }
     reader.end();
+    if !reader.unfinished.is_empty() {
+        reader.builder.warn_many("unfinished-calls", reader.unfinished.len() as u64, || {
+            "calls whose end is not in the log were left out".to_owned()
+        });
+    }
     if let Some(why) = blocks.broken() {
         reader.builder.warn("cut-off", || format!("the file ends early: {why}"));
     }
@@ -259,13 +267,22 @@ impl Reader<'_> {
             return;
         };
         let now = parsed.time.map(|time| self.clock.at(time));
-        // The second half of a call has its result and duration; the first half only moves the clock.
+        // The second half of a call has its result and duration; the first half says when it began.
         if !parsed.done {
+            self.unfinished.insert(parsed.pid, now);
             return;
         }
-        let start = match (parsed.resumed, parsed.duration) {
-            (true, Some(duration)) => now.map(|now| now.saturating_sub(duration)),
-            _ => now,
+        let began =
+            if parsed.resumed { self.unfinished.remove(&parsed.pid).flatten() } else { None };
+        let (start, duration) = match (parsed.resumed, began, parsed.duration) {
+            (true, Some(began), duration) => {
+                let took = now.map(|now| now.saturating_sub(began).max(0));
+                (Some(began), duration.or(took))
+            }
+            (true, None, Some(duration)) => {
+                (now.map(|now| now.saturating_sub(duration)), Some(duration))
+            }
+            (_, _, duration) => (now, duration),
         };
         let name = self.call_frame(parsed.name);
         let mut thread = parsed.pid.map(|pid| self.thread(pid));
@@ -277,7 +294,7 @@ impl Reader<'_> {
         }
         self.stack.clear();
         self.stack.push(name);
-        self.open = Some(Call { thread, start, duration: parsed.duration });
+        self.open = Some(Call { thread, start, duration });
     }
 
     fn end(&mut self) {
