@@ -2,6 +2,7 @@
 //! What is wrong is counted in a warning, and the rest gives the answer it gives alone.
 #![allow(clippy::unwrap_used, reason = "helpers of tests are tests")]
 
+use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -282,10 +283,10 @@ fn calls_in_two_halves_are_whole_and_threads_keep_apart() {
         let start: u32 = begin[13..19].parse().unwrap();
         let took: u32 = result[5..11].parse().unwrap();
         let name = &begin[20..begin.find('(').unwrap()];
-        mixed += &format!("{begin} <unfinished ...>\n{}", call.replacen('7', "8", 1));
+        let _ = write!(mixed, "{begin} <unfinished ...>\n{}", call.replacen('7', "8", 1));
         let end = start + took;
         let result = if row % 2 == 0 { "0" } else { result };
-        mixed += &format!("7 1700000000.{end:06} <... {name} resumed>) = {result}\n{stack}");
+        let _ = write!(mixed, "7 1700000000.{end:06} <... {name} resumed>) = {result}\n{stack}");
     }
     let answer = infer_bytes(mixed.as_bytes());
     assert_eq!((answer.threads, answer.events, warnings(&answer)), (2, 80, vec![]));
