@@ -649,7 +649,9 @@ impl EventSink for Inference {
                 // could go on.
                 if let Some(off) = &mut self.states[row].off {
                     match leaving {
-                        Leaving::Preempted => (off.on, off.may_idle) = (None, false),
+                        Leaving::Preempted => {
+                            (off.on, off.may_idle, off.may_sleep) = (None, false, false);
+                        }
                         Leaving::Blocked if off.on.is_none() => self.states[row].off = None,
                         Leaving::Blocked | Leaving::Unsaid => return,
                         Leaving::Exited => {}
