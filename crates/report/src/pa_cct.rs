@@ -193,8 +193,11 @@ pub fn svg(paths: &[RankedPath], two: bool) -> String {
     }
     for (row, drawn) in rows.iter().enumerate() {
         let (x, y) = place(row);
-        let weight =
-            if drawn.hottest.is_some() { " font-weight=\"bold\" fill=\"#c22\"" } else { "" };
+        let weight = if drawn.hottest.is_some() {
+            " font-weight=\"bold\" style=\"fill: var(--more, #c22)\""
+        } else {
+            ""
+        };
         let component = drawn.function.component.as_deref().unwrap_or_default();
         let _ = write!(
             out,

@@ -65,8 +65,9 @@ const contrasts = page => page.evaluate(() => {
     const own = [...e.childNodes].some(n => n.nodeType === 3 && n.data.trim());
     if (!own) continue;
     const style = getComputedStyle(e);
-    let back = null, svg = e.closest("g");
-    if (svg) back = parse(getComputedStyle(svg.querySelector("rect")).fill === "none" ? getComputedStyle(e.closest(".sheet")).backgroundColor : getComputedStyle(svg.querySelector("rect")).fill);
+    // A text in a drawing lies on its group's box, or on what the drawing lies on.
+    const box = e.closest("g")?.querySelector("rect"), fill = box && getComputedStyle(box).fill;
+    let back = fill && fill !== "none" ? parse(fill) : null;
     for (let up = e; up && !back; up = up.parentElement) { const c = parse(getComputedStyle(up).backgroundColor); if (c[3] > .99) back = c; }
     const ink = parse(e.tagName === "text" ? style.fill : style.color);
     const [a, b] = [light(ink), light(back || [255, 255, 255])].sort((x, y) => y - x), ratio = (a + .05) / (b + .05);
