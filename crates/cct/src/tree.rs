@@ -112,6 +112,14 @@ impl Cct {
         Siblings { tree: self, rows: rows.start + 1..rows.end }
     }
 
+    /// The callee of a node that has no other.
+    pub fn only_child(&self, node: NodeId) -> Option<NodeId> {
+        let below = self.subtree(node);
+        let first = below.start + 1;
+        (self.subtree_end.get(first)? == &self.subtree_end[node.index()] && first < below.end)
+            .then(|| NodeId::new(first))
+    }
+
     /// The nodes from `node` up to its root, `node` first.
     pub fn ancestors(&self, node: NodeId) -> impl Iterator<Item = NodeId> {
         std::iter::successors(Some(node), |node| self.parent(*node))
@@ -192,6 +200,8 @@ mod tests {
             while let Some(node) = todo.pop() {
                 visited.push(node);
                 let mut children: Vec<_> = tree.children(node).collect();
+                let only = children.first().copied().filter(|_| children.len() == 1);
+                prop_assert_eq!(tree.only_child(node), only);
                 prop_assert!(children.iter().all(|child| tree.parent(*child) == Some(node)));
                 children.reverse();
                 todo.extend(children);

@@ -12,37 +12,30 @@ mod shape;
 
 use perfblame_cct::NodeId;
 
-use crate::{Identity, Link, Matching, Side};
+use crate::{Identity, Link, Matching, Side, for_both_sides};
 use local::Local;
 use shape::Shape;
 
 /// One in so many of a side's weight is heavy: half a percent.
 const HEAVY: i128 = 200;
 
-/// Contexts of a tree that is worth a thread of its own.
-const LARGE: usize = 20_000;
-
 /// Matches two trees from the roots down, then what was wrapped, unwrapped, renamed and moved.
 pub fn match_anchored(before: &Side<'_>, after: &Side<'_>, identity: &Identity) -> Matching {
-    let of_before = || Shape::of(before, |function| identity.before(function));
-    let of_after = || Shape::of(after, |function| identity.after(function));
-    let shapes = if before.tree.len() < LARGE {
-        [of_before(), of_after()]
-    } else {
-        std::thread::scope(|scope| {
-            let other = scope.spawn(of_before);
-            let shape = of_after();
-            [other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)), shape]
+    let sides = [before, after];
+    let shapes = for_both_sides(before.tree.len(), |side| {
+        Shape::of(sides[side], |function| match side {
+            0 => identity.before(function),
+            _ => identity.after(function),
         })
-    };
+    });
     let mut found = Found {
-        sides: [before, after],
+        sides,
         shapes: &shapes,
         identity,
         matching: Matching::new(before.tree.len(), after.tree.len()),
     };
     let mut local = Local::new(identity.classes());
-    let roots = [before, after].map(|side| side.tree.roots().collect::<Vec<_>>());
+    let roots = sides.map(|side| side.tree.roots().collect::<Vec<_>>());
     local.match_children(&mut found, &roots[0], &roots[1]);
     local.match_below(&mut found);
     let moved = moves::match_moved(&mut found, &mut local);

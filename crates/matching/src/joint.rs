@@ -35,31 +35,13 @@ pub fn join(
     identity: &Identity,
     matching: &Matching,
 ) -> Joint {
-    // Most of the before side's symbols are the after side's too: only those of what is gone are looked up.
-    let mut symbols = after.symbols.clone();
-    let gone = before.tree.nodes().filter(|node| matching.after(*node).is_none()).count();
-    let mut rows: Vec<(Option<OpenNode>, FrameId)> = Vec::with_capacity(after.tree.len() + gone);
-    for node in after.tree.nodes() {
-        let parent = after.tree.parent(node).map(|parent| OpenNode::new(parent.index()));
-        rows.push((parent, after.tree.frame(node)));
-    }
-    let mut import = Import::new(before.symbols);
-    let mut open_of_before: Vec<OpenNode> = Vec::with_capacity(before.tree.len());
-    for node in before.tree.nodes() {
-        let open = if let Some(partner) = matching.after(node) {
-            OpenNode::new(partner.index())
+    let Layout { symbols, tree, row_of_before, row_of_after } =
+        if before.tree.nodes().all(|node| matching.after(node).is_some()) {
+            after_alone(after, matching, before.tree.len())
         } else {
-            let parent = before.tree.parent(node).map(|above| open_of_before[above.index()]);
-            rows.push((parent, import.frame(&mut symbols, before.tree.frame(node))));
-            OpenNode::new(rows.len() - 1)
+            after_with_gone(before, after, matching)
         };
-        open_of_before.push(open);
-    }
-    let count = rows.len();
-    let (tree, placement) = Cct::from_parents(after.tree.grain(), rows);
-    let row_of_before: Vec<_> = open_of_before.iter().map(|open| placement.of(*open)).collect();
-    let row_of_after: Vec<_> =
-        (0..after.tree.len()).map(|row| placement.of(OpenNode::new(row))).collect();
+    let count = tree.len();
     let mut joint = Joint {
         symbols,
         tree,
@@ -82,6 +64,54 @@ pub fn join(
         joint.link[row] = matching.link(node);
     }
     joint
+}
+
+/// The joint tree, and where the nodes of both sides stand in it.
+struct Layout {
+    symbols: Symbols,
+    tree: Cct,
+    row_of_before: Vec<NodeId>,
+    row_of_after: Vec<NodeId>,
+}
+
+/// Nothing is gone: the after side is the joint tree as it is.
+fn after_alone(after: &Side<'_>, matching: &Matching, befores: usize) -> Layout {
+    let place = |row| matching.after(NodeId::new(row)).unwrap_or(NodeId::new(0));
+    Layout {
+        symbols: after.symbols.clone(),
+        tree: after.tree.clone(),
+        row_of_before: (0..befores).map(place).collect(),
+        row_of_after: after.tree.nodes().collect(),
+    }
+}
+
+/// The after side, with what is gone hung below where it was.
+fn after_with_gone(before: &Side<'_>, after: &Side<'_>, matching: &Matching) -> Layout {
+    // Most of the before side's symbols are the after side's too: only those of what is gone are looked up.
+    let mut symbols = after.symbols.clone();
+    let gone = before.tree.nodes().filter(|node| matching.after(*node).is_none()).count();
+    let mut rows: Vec<(Option<OpenNode>, FrameId)> = Vec::with_capacity(after.tree.len() + gone);
+    for node in after.tree.nodes() {
+        let parent = after.tree.parent(node).map(|parent| OpenNode::new(parent.index()));
+        rows.push((parent, after.tree.frame(node)));
+    }
+    let mut import = Import::new(before.symbols);
+    let mut open_of_before: Vec<OpenNode> = Vec::with_capacity(before.tree.len());
+    for node in before.tree.nodes() {
+        let open = if let Some(partner) = matching.after(node) {
+            OpenNode::new(partner.index())
+        } else {
+            let parent = before.tree.parent(node).map(|above| open_of_before[above.index()]);
+            rows.push((parent, import.frame(&mut symbols, before.tree.frame(node))));
+            OpenNode::new(rows.len() - 1)
+        };
+        open_of_before.push(open);
+    }
+    let (tree, placement) = Cct::from_parents(after.tree.grain(), rows);
+    let row_of_before = open_of_before.iter().map(|open| placement.of(*open)).collect();
+    let row_of_after =
+        after.tree.nodes().map(|node| placement.of(OpenNode::new(node.index()))).collect();
+    Layout { symbols, tree, row_of_before, row_of_after }
 }
 
 #[cfg(test)]
@@ -121,5 +151,32 @@ mod tests {
             })
             .collect();
         assert_eq!(text, ["=main", " +c", " =b", " -a", "  -x"]);
+    }
+
+    #[test]
+    fn without_anything_gone_it_is_the_after_side() {
+        let (old, new) = (
+            profile(
+                "main main
+                 a    b",
+            ),
+            profile(
+                "main main main
+                 b    c    a",
+            ),
+        );
+        let before = Side { symbols: &old.symbols, tree: &old.tree, weights: &[] };
+        let after = Side { symbols: &new.symbols, tree: &new.tree, weights: &[] };
+        let identity = Identity::by_name(&before, &after);
+        let matching = match_by_key(&before, &after, &identity);
+        let joint = join(&before, &after, &identity, &matching);
+        let rows = |tree: &Cct| -> Vec<_> {
+            tree.nodes().map(|node| (tree.parent(node), tree.frame(node))).collect()
+        };
+        assert_eq!(rows(&joint.tree), rows(&new.tree));
+        let layout = after_with_gone(&before, &after, &matching);
+        assert_eq!(joint.row_of_before, layout.row_of_before);
+        assert_eq!(joint.row_of_after, layout.row_of_after);
+        assert_eq!(rows(&joint.tree), rows(&layout.tree));
     }
 }

@@ -19,3 +19,18 @@ impl Side<'_> {
         self.symbols.frame(self.tree.frame(node)).function
     }
 }
+
+/// Contexts of a tree that is worth a thread of its own.
+const LARGE: usize = 20_000;
+
+/// What `of` makes of each side, 0 and 1; for trees of so many rows that it pays, at the same time.
+pub fn for_both_sides<T: Send>(rows: usize, of: impl Fn(usize) -> T + Sync) -> [T; 2] {
+    if rows < LARGE {
+        return [0, 1].map(of);
+    }
+    std::thread::scope(|scope| {
+        let other = scope.spawn(|| of(0));
+        let after = of(1);
+        [other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)), after]
+    })
+}

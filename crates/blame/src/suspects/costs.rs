@@ -4,6 +4,7 @@
 //! a look; for all others the mean of each side will do.
 
 use perfblame_cct::{Layer, NodeId};
+use perfblame_matching::for_both_sides;
 
 use super::{Evidence, RunCosts};
 use crate::noise::Spread;
@@ -39,7 +40,6 @@ pub(super) struct Costs {
 impl Costs {
     pub(super) fn of(evidence: &Evidence<'_>) -> Self {
         let joint = evidence.joint;
-        let rows = joint.tree.len();
         let layers = Layers::of(evidence);
         let runs = [evidence.before.len(), evidence.after.len()];
         let count = runs[0] + runs[1];
@@ -70,7 +70,7 @@ impl Costs {
             quantum: quanta.get(quanta.len() / 2).copied().unwrap_or(0.0),
             class_self,
             classes,
-            row_self: [vec![0.0; rows], vec![0.0; rows]],
+            row_self: [Vec::new(), Vec::new()],
             row_inclusive: [Vec::new(), Vec::new()],
             runtime: layers.runtime,
             totals,
@@ -129,18 +129,25 @@ impl Costs {
     pub(super) fn visible(&mut self, evidence: &Evidence<'_>) -> Visible {
         let joint = evidence.joint;
         let rows = joint.tree.len();
-        let Self { row_self, runtime, factors, runs, .. } = self;
-        for_each_run(evidence, |run, side, costs| {
+        let Self { runtime, factors, runs, .. } = self;
+        let [of_before, of_after] = for_both_sides(rows, |side| {
             let share = 1.0 / runs[side] as f64;
-            let means = &mut row_self[side];
-            let factor = factors[run] * share;
-            for_each_value(evidence, side, costs, |row, value| {
-                if !runtime[row] {
-                    means[row] += value * factor;
-                }
-            });
+            let mut means = vec![0.0; rows];
+            let first_run = [0, runs[0]][side];
+            let of_side = [evidence.before, evidence.after][side];
+            for (costs, factor) in of_side.iter().zip(&factors[first_run..]) {
+                let factor = factor * share;
+                for_each_value(evidence, side, *costs, |row, value| {
+                    if !runtime[row] {
+                        means[row] += value * factor;
+                    }
+                });
+            }
+            let whole = inclusive(evidence, &means);
+            (means, whole)
         });
-        self.row_inclusive = [0, 1].map(|side| inclusive(evidence, &row_self[side]));
+        self.row_self = [of_before.0, of_after.0];
+        self.row_inclusive = [of_before.1, of_after.1];
         let total = |side: usize| -> f64 {
             joint.tree.roots().map(|root| self.row_inclusive[side][root.index()]).sum()
         };

@@ -70,6 +70,7 @@ impl Local {
     pub fn match_below(&mut self, found: &mut Found<'_>) {
         let [mut befores, mut afters] = std::mem::take(&mut self.children);
         while let Some((before, after)) = self.todo.pop() {
+            let (before, after) = match_only_children(found, before, after);
             befores.clear();
             befores.extend(found.sides[0].tree.children(before));
             afters.clear();
@@ -333,6 +334,24 @@ impl Local {
                 && found.sides[1].tree.subtree(after).len() >= 2)
             || (found.is_heavy(0, before) && found.is_heavy(1, after))
     }
+}
+
+/// Pairs callees as long as both callers have one only and it is the same function: half of all contexts stand in such
+/// a row. Gives back the pair at its end.
+fn match_only_children(
+    found: &mut Found<'_>,
+    mut before: NodeId,
+    mut after: NodeId,
+) -> (NodeId, NodeId) {
+    while let (Some(one), Some(other)) = (
+        found.sides[0].tree.only_child(before).filter(|one| found.is_open(0, *one)),
+        found.sides[1].tree.only_child(after).filter(|other| found.is_open(1, *other)),
+    ) && found.class(0, one) == found.class(1, other)
+    {
+        found.pair_in_place(one, other);
+        (before, after) = (one, other);
+    }
+    (before, after)
 }
 
 /// What a subtree weighs here: its weight, and its size for trees without weights.
