@@ -23,6 +23,7 @@ mod sequential;
 mod stored;
 mod trees;
 mod watch;
+pub mod web;
 
 pub use attribution::ChangedCode;
 pub use bisect::{Walk, bisect};

@@ -55,7 +55,7 @@ pub fn run_logged(
 }
 
 /// Ends a child and its group: asks first, then kills.
-fn end(child: &mut Child) {
+pub fn end(child: &mut Child) {
     signal(child, Ending::Ask);
     let until = Instant::now() + GRACE;
     while Instant::now() < until && matches!(child.try_wait(), Ok(None)) {
