@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 use std::os::unix::process::CommandExt;
-use std::process::{Command, ExitStatus};
+use std::process::{Child, Command, ExitStatus};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
@@ -162,8 +162,24 @@ fn end_tree(leader: u32, ended: &Receiver<Instant>) {
     }
 }
 
+/// Waits for a child and all that belongs to it to end by itself, as it was told to in its own way; makes it end when it
+/// does not.
+pub fn end_family(child: &mut Child, patience: Duration) {
+    let mut family = Family::of(child.id());
+    let asked = Instant::now();
+    while asked.elapsed() < patience && !family.is_gone() {
+        std::thread::sleep(TICK);
+        family.update();
+    }
+    if !family.is_gone() {
+        let (_never, ended) = channel();
+        end_tree(child.id(), &ended);
+    }
+    let _ = child.wait();
+}
+
 /// Ends a helper of ours, such as a profiler that watches from outside, and reaps it.
-pub fn end_helper(helper: &mut std::process::Child) {
+pub fn end_helper(helper: &mut Child) {
     if !matches!(helper.try_wait(), Ok(None)) {
         return;
     }

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::Profiler;
+use crate::chrome::ChromeError;
 
 /// A run that made no profile.
 #[derive(Debug, thiserror::Error)]
@@ -78,6 +79,9 @@ pub enum RecordError {
         /// The time it was given.
         after: Duration,
     },
+    /// A browser or a page.
+    #[error(transparent)]
+    Browser(ChromeError),
     /// Somebody asked to stop; the program was ended.
     #[error("recording was cancelled")]
     Cancelled,
@@ -91,6 +95,7 @@ impl RecordError {
             Self::NoProfilerFits { why, .. }
             | Self::NotPermitted { why, .. }
             | Self::NoProfile { why, .. } => why.clone(),
+            Self::Browser(error) => error.why(),
             _ => String::new(),
         }
     }
@@ -104,6 +109,7 @@ impl RecordError {
             Self::Missing { install, .. } => Some(format!("install it: `{install}`")),
             Self::NotPermitted { help, .. } => Some(help.clone()),
             Self::NoProfile { help, .. } => help.clone(),
+            Self::Browser(error) => error.help(),
             Self::Exists(_) => Some("choose another folder or another name".to_owned()),
             Self::NoProcess(_) => Some("`ps -e` lists those that run".to_owned()),
             Self::NoCommand => Some("put it after `--`".to_owned()),
@@ -120,5 +126,15 @@ impl RecordError {
     ) -> impl FnOnce(std::io::Error) -> Self {
         let path = path.to_owned();
         move |source| Self::File { what, path, source }
+    }
+}
+
+impl From<ChromeError> for RecordError {
+    fn from(error: ChromeError) -> Self {
+        match error {
+            ChromeError::Cancelled => Self::Cancelled,
+            ChromeError::File { what, path, source } => Self::File { what, path, source },
+            error => Self::Browser(error),
+        }
     }
 }

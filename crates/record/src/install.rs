@@ -8,6 +8,25 @@ pub fn missing(profiler: Profiler) -> RecordError {
     RecordError::Missing { profiler, install: command(profiler, &system).to_owned() }
 }
 
+/// The command that installs a browser.
+pub fn browser() -> String {
+    let system = std::fs::read_to_string("/etc/os-release").unwrap_or_default();
+    let command = if cfg!(target_os = "macos") {
+        "brew install --cask chromium"
+    } else {
+        match Family::of(&system) {
+            Family::Debian => "sudo apt-get install chromium",
+            // The package of that name in Ubuntu's archive is an empty one.
+            Family::Ubuntu => "sudo snap install chromium",
+            Family::Fedora => "sudo dnf install chromium",
+            Family::Arch => "sudo pacman -S chromium",
+            Family::Suse => "sudo zypper install chromium",
+            Family::Alpine => "sudo apk add chromium",
+        }
+    };
+    command.to_owned()
+}
+
 fn command(profiler: Profiler, os_release: &str) -> &'static str {
     let family = Family::of(os_release);
     match profiler {

@@ -12,6 +12,7 @@
 
 mod child;
 mod choose;
+pub mod chrome;
 mod command;
 mod elf;
 mod error;

@@ -1,0 +1,61 @@
+//! Which browser to start.
+
+use std::path::{Path, PathBuf};
+
+use super::ChromeError;
+use crate::install;
+
+/// The variable that names a browser; other tools know it, too.
+const VARIABLE: &str = "CHROME_PATH";
+
+/// What browsers are called, the most usual first.
+const NAMES: &[&str] = &[
+    "google-chrome-stable",
+    "google-chrome",
+    "chromium",
+    "chromium-browser",
+    "chrome",
+    "microsoft-edge-stable",
+];
+
+/// Where browsers are that are not on the search path.
+const PLACES: &[&str] = &[
+    "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
+    "/Applications/Chromium.app/Contents/MacOS/Chromium",
+    "/opt/google/chrome/chrome",
+    "/usr/lib/chromium/chromium",
+    "/snap/bin/chromium",
+];
+
+/// The browser that was named, or the first that is there.
+pub fn find_browser(named: Option<&Path>) -> Result<PathBuf, ChromeError> {
+    let variable = std::env::var_os(VARIABLE).filter(|path| !path.is_empty()).map(PathBuf::from);
+    let folders: Vec<PathBuf> =
+        std::env::var_os("PATH").iter().flat_map(std::env::split_paths).collect();
+    if let Some(named) = named.map(Path::to_owned).or(variable) {
+        return found(&named, &folders).ok_or_else(|| ChromeError::Start {
+            browser: named,
+            why: "there is no such program".to_owned(),
+        });
+    }
+    let names = NAMES.iter().chain(PLACES).find_map(|name| found(Path::new(name), &folders));
+    names.ok_or_else(|| ChromeError::Missing {
+        looked: format!("looked for {} on the search path", NAMES.join(", ")),
+        install: install::browser(),
+    })
+}
+
+/// A path is taken as it is, a name is looked up.
+fn found(name: &Path, folders: &[PathBuf]) -> Option<PathBuf> {
+    let named = if name.components().count() > 1 {
+        std::path::absolute(name).ok()
+    } else {
+        folders.iter().map(|folder| folder.join(name)).find(|path| is_program(path))
+    };
+    named.filter(|path| is_program(path))
+}
+
+fn is_program(path: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt;
+    path.metadata().is_ok_and(|data| data.is_file() && data.permissions().mode() & 0o111 != 0)
+}
