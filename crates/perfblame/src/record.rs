@@ -2,6 +2,7 @@
 //!
 //! Standard output is the program's. What we say goes to standard error, and only what is worth it.
 
+mod chrome;
 mod os;
 
 use std::ffi::OsStr;
@@ -31,6 +32,10 @@ const RECORDINGS: &str = "perfblame-runs";
 /// Records as many runs as asked for and says where they are.
 pub fn run(args: &RecordArgs, terminal: &Terminal) -> anyhow::Result<ExitCode> {
     let cancel = output::cancel_on_signals();
+    args.check_chrome()?;
+    if args.what == WhatArg::Chrome {
+        return chrome::run(args, terminal, cancel);
+    }
     let mut session = Session::new(args, terminal, cancel)?;
     let outcome = session.record_all();
     session.summary(terminal);
@@ -195,9 +200,7 @@ impl<'a> Session<'a> {
         let profiles = self.runs.iter().filter(|run| !run.profiles.is_empty()).count();
         if profiles == 0 {
             if self.own_folder {
-                // Only while it is empty.
-                let _ = fs::remove_dir(&self.folder);
-                let _ = fs::remove_dir(RECORDINGS);
+                remove_empty(&self.folder);
             }
             return;
         }
@@ -231,15 +234,23 @@ impl<'a> Session<'a> {
     }
 
     fn next_command(&self) -> String {
-        let folder = quoted(&relative(&self.folder));
-        match previous(&self.folder).filter(|_| self.own_folder) {
-            Some(before) => format!("perfblame diff {} {folder}", quoted(&relative(&before))),
-            None if self.choice.profiler == Profiler::OsTrace => {
-                format!("perfblame infer {folder}, or perfblame diff {folder} AFTER")
-            }
-            None => format!("perfblame show {folder}, or perfblame diff {folder} AFTER"),
-        }
+        let trace = self.choice.profiler == Profiler::OsTrace;
+        next_command(&self.folder, self.own_folder, if trace { "infer" } else { "show" })
     }
+}
+
+fn next_command(folder: &Path, own: bool, look: &str) -> String {
+    let shown = quoted(&relative(folder));
+    match previous(folder).filter(|_| own) {
+        Some(before) => format!("perfblame diff {} {shown}", quoted(&relative(&before))),
+        None => format!("perfblame {look} {shown}, or perfblame diff {shown} AFTER"),
+    }
+}
+
+/// Takes the folders away that we named ourselves, when nothing came of them.
+fn remove_empty(folder: &Path) {
+    let _ = fs::remove_dir(folder);
+    let _ = fs::remove_dir(RECORDINGS);
 }
 
 impl RecordArgs {
@@ -252,6 +263,8 @@ impl RecordArgs {
             WhatArg::Python => Choice { profiler: Profiler::PySpy, because },
             WhatArg::Node => Choice { profiler: Profiler::NodeCpuProf, because },
             WhatArg::Os => Choice { profiler: Profiler::OsTrace, because },
+            // It has no command and went its own way.
+            WhatArg::Chrome => return Err(RecordError::NoCommand),
         };
         if self.exact {
             choice.profiler = match choice.profiler {
@@ -301,6 +314,7 @@ impl RecordArgs {
             let name = self.command.first().map(|word| Path::new(word).file_name());
             let name = name.flatten().unwrap_or(OsStr::new("program")).to_string_lossy();
             let name = match self.running() {
+                None if self.what == WhatArg::Chrome => self.page_name(),
                 Some(Running::Process(id)) => name_of(id).unwrap_or_else(|| "process".to_owned()),
                 Some(Running::All) => "machine".to_owned(),
                 None => name.into_owned(),

@@ -11,7 +11,10 @@ mod browser;
 mod connection;
 mod error;
 mod find;
+mod load;
 mod page;
+mod record;
+mod tracing;
 mod transport;
 
 pub use attendant::Attached;
@@ -19,4 +22,7 @@ pub use browser::{Browser, Launch};
 pub use connection::{Connection, Event, Events, Session, TraceSink, Until};
 pub use error::ChromeError;
 pub use find::find_browser;
+pub use load::{Rest, load, rest};
 pub use page::{Met, Page, PageSettings, Viewport, value_of};
+pub use record::{Start, Task, Visit, Visited, record_visit, visit};
+pub use tracing::{Interval, Metadata, Recording, Written};

@@ -240,10 +240,10 @@ fn settle(files: Vec<PathBuf>, target: &Path, others: &Path) -> Result<Vec<PathB
 }
 
 /// A hidden folder beside the target, on the same file system so that a name is given in one step. Goes when dropped.
-struct Scratch(PathBuf);
+pub struct Scratch(pub PathBuf);
 
 impl Scratch {
-    fn create(folder: &Path, name: &str) -> Result<Self, RecordError> {
+    pub fn create(folder: &Path, name: &str) -> Result<Self, RecordError> {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         fs::create_dir_all(folder).map_err(RecordError::file("create", folder))?;
         let number = NEXT.fetch_add(1, Ordering::Relaxed);

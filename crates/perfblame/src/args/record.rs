@@ -1,10 +1,14 @@
 //! What can be said to `perfblame record`.
 
+mod chrome;
+
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args as ClapArgs, ValueEnum, ValueHint};
+
+pub use chrome::ChromeArgs;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -16,6 +20,8 @@ Examples:
   perfblame record native --exact -- ./parser big.json   every call, with uftrace
   perfblame record os -- ./server --once                 what runs and what waits, of any binary
   perfblame record os --pid 4711 --duration 30s          of a process that runs already
+  perfblame record chrome --url http://127.0.0.1:8080 --runs 5 --output before
+  perfblame record chrome --url app/index.html --script click.js --cpu-throttle 4
   perfblame record node --warmup 1 --runs 5 --keep-output -- node build.js
 then
   perfblame diff before after                            what made it slower
@@ -39,7 +45,7 @@ pub struct RecordArgs {
     #[arg(value_enum)]
     pub what: WhatArg,
     /// The program and its arguments, after `--`
-    #[arg(last = true, required_unless_present_any = ["pid", "all"], value_name = "CMD")]
+    #[arg(last = true, required_unless_present_any = ["pid", "all", "url"], value_name = "CMD")]
     pub command: Vec<OsString>,
 
     /// Record this many runs; comparing wants three or more on each side
@@ -48,7 +54,7 @@ pub struct RecordArgs {
     /// Run this many times before, without a profiler and without output
     #[arg(long, default_value_t = 0, value_name = "N", help_heading = "Runs")]
     pub warmup: u32,
-    /// End a run that takes longer than this: `90`, `500ms`, `2m`
+    /// End a run that takes longer than this: `90`, `500ms`, `2m`; web pages have 60 s unless given
     #[arg(long, value_name = "TIME", value_parser = duration, help_heading = "Runs")]
     pub timeout: Option<Duration>,
     /// What each run reads on standard input; without it, a single run reads what we do, unless that is a terminal
@@ -116,7 +122,7 @@ pub struct RecordArgs {
     /// With `os`, keep no copies of the binaries beside the runs, which reading needs once they are updated or elsewhere
     #[arg(long, help_heading = "Traces of the operating system")]
     pub without_binaries: bool,
-    /// Stop recording when the file has this size, while the program goes on: `200M`, `2G`
+    /// Stop recording when the file has this size, while the program goes on: `200M`, `2G`; of web pages, the trace before it is packed
     #[arg(long, value_name = "SIZE", value_parser = bytes, help_heading = "Traces of the operating system")]
     pub max_size: Option<u64>,
     /// Give the profiler one more argument; can be repeated
@@ -127,6 +133,8 @@ pub struct RecordArgs {
         help_heading = "Profiler"
     )]
     pub profiler_args: Vec<OsString>,
+    #[command(flatten)]
+    pub chrome: ChromeArgs,
 }
 
 /// What the program is.
@@ -142,6 +150,8 @@ pub enum WhatArg {
     Python,
     /// Node: V8's sampler, workers and subprocesses included
     Node,
+    /// Web pages: Chrome or Chromium, as its Performance panel records them
+    Chrome,
     /// Any binary, as the operating system sees it: what runs and what waits, without agents and without symbols
     Os,
 }

@@ -31,6 +31,8 @@ pub struct Attached {
 pub struct Attendant {
     /// Called in every session of a frame or page before it runs.
     pub each_frame: Vec<(&'static str, Value)>,
+    /// Where our page is, kept apart from the tabs of others, and the page itself.
+    pub home: Option<(String, String)>,
     /// Dialogs that were answered.
     pub dialogs: u64,
     /// What the last dialog said.
@@ -56,6 +58,7 @@ impl Attendant {
             "Page.javascriptDialogOpening"
                 | "Target.attachedToTarget"
                 | "Target.detachedFromTarget"
+                | "Target.targetCreated"
                 | "Target.targetInfoChanged"
                 | "Inspector.targetCrashed"
                 | "Browser.downloadWillBegin"
@@ -86,9 +89,6 @@ impl Attendant {
                     kind: text(&info["type"]),
                     url: text(&info["url"]),
                 };
-                if attached.kind == "page" && !text(&info["openerId"]).is_empty() {
-                    self.popups += 1;
-                }
                 let session = Some(attached.session.clone());
                 let mut answers = vec![(session.clone(), "Target.setAutoAttach", auto_attach())];
                 if matches!(&*attached.kind, "page" | "iframe") {
@@ -99,6 +99,21 @@ impl Attendant {
                 answers.push((session, "Runtime.runIfWaitingForDebugger", json!({})));
                 self.attached.push(attached);
                 answers
+            }
+            // Windows are not brought by the page that opens them.
+            "Target.targetCreated" => {
+                let info = &params["targetInfo"];
+                let Some((context, page)) = &self.home else { return Vec::new() };
+                if info["type"] != "page"
+                    || info["browserContextId"] != **context
+                    || info["targetId"] == **page
+                    || info["attached"] == true
+                {
+                    return Vec::new();
+                }
+                self.popups += 1;
+                let attach = json!({ "targetId": info["targetId"], "flatten": true });
+                vec![(None, "Target.attachToTarget", attach)]
             }
             "Target.detachedFromTarget" => {
                 let session = params["sessionId"].as_str().unwrap_or_default();

@@ -466,7 +466,13 @@ pub struct Events<'a> {
     session: Session<'a>,
 }
 
-impl Events<'_> {
+impl<'a> Events<'a> {
+    /// The same events, waited for longer or shorter.
+    pub fn with(mut self, until: Until<'a>) -> Self {
+        self.session.until = until;
+        self
+    }
+
     /// The next one.
     pub fn next(&self, doing: &str) -> Result<Event, ChromeError> {
         loop {

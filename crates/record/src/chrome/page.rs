@@ -65,9 +65,7 @@ impl<'a> Page<'a> {
         if let Some(rate) = settings.cpu_throttle {
             each_frame.push(("Emulation.setCPUThrottlingRate", json!({ "rate": rate })));
         }
-        // Where a page's addresses change, we are told.
         let browser = connection.browser(until);
-        browser.call("Target.setDiscoverTargets", json!({ "discover": true }))?;
         connection.attendant(|attendant| attendant.each_frame = each_frame);
         let mut wanted = json!({ "url": "about:blank" });
         if let Some(context) = context {
@@ -75,11 +73,17 @@ impl<'a> Page<'a> {
         }
         let made = browser.call("Target.createTarget", wanted)?;
         let target = made["targetId"].as_str().unwrap_or_default().to_owned();
+        let info = browser.call("Target.getTargetInfo", json!({ "targetId": target }))?;
+        let home = info["targetInfo"]["browserContextId"].as_str().map(str::to_owned);
+        connection.attendant(|attendant| attendant.home = home.map(|home| (home, target.clone())));
         let attach = json!({ "targetId": target, "flatten": true });
         let attached = browser.call("Target.attachToTarget", attach)?;
+        // From now on we are told of windows that open, and where all of them are.
+        browser.call("Target.setDiscoverTargets", json!({ "discover": true }))?;
         let session = connection.session(attached["sessionId"].as_str().unwrap_or_default(), until);
         let page = Self { session, target };
         page.set_viewport(settings.viewport)?;
+        page.session.call("Performance.enable", json!({}))?;
         page.session.call("Emulation.setFocusEmulationEnabled", json!({ "enabled": true }))?;
         Ok(page)
     }

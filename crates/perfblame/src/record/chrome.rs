@@ -1,0 +1,227 @@
+//! `perfblame record chrome`: visits to a web page, one trace each.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use anyhow::Context;
+use perfblame_record::RecordError;
+use perfblame_record::chrome::{
+    Launch, PageSettings, Start, Task, Visit, Visited, record_visit, visit,
+};
+
+use super::{next_command, next_number, relative, remove_empty, time};
+use crate::args::{RecordArgs, WhatArg};
+use crate::failure::Failure;
+use crate::output;
+use crate::progress::Progress;
+use crate::terminal::{Terminal, complain};
+
+/// A page that takes longer hangs.
+const USUAL_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// Records as many visits as asked for and says where they are.
+pub fn run(
+    args: &RecordArgs,
+    terminal: &Terminal,
+    cancel: &AtomicBool,
+) -> anyhow::Result<ExitCode> {
+    let visit = args.visit()?;
+    let folder = args.folder()?;
+    let mut visits = Vec::new();
+    let outcome = record_all(args, &visit, &folder, terminal, cancel, &mut visits);
+    summary(args, &folder, &visits, terminal);
+    match outcome {
+        Ok(()) => Ok(ExitCode::SUCCESS),
+        Err(RecordError::Cancelled) => {
+            complain("recording was cancelled\n");
+            Ok(ExitCode::from(output::INTERRUPTED))
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn record_all(
+    args: &RecordArgs,
+    page: &Visit,
+    folder: &Path,
+    terminal: &Terminal,
+    cancel: &AtomicBool,
+    visits: &mut Vec<Visited>,
+) -> Result<(), RecordError> {
+    let announce = |doing: &str, number: u32, of: u32| {
+        let text = format!("{doing}, run {number} of {of}");
+        terminal.shows_progress().then(|| Progress::waiting(&text))
+    };
+    for number in 1..=args.warmup {
+        let _progress = announce("warming up", number, args.warmup);
+        visit(page, cancel)?;
+    }
+    let first = if args.append { next_number(folder) } else { 1 };
+    for number in 0..args.runs {
+        let _progress = announce("recording", number + 1, args.runs);
+        let name = format!("run-{}", first.saturating_add(number));
+        visits.push(record_visit(page, folder, &name, cancel)?);
+    }
+    Ok(())
+}
+
+fn summary(args: &RecordArgs, folder: &Path, visits: &[Visited], terminal: &Terminal) {
+    let mut said: Vec<&String> = Vec::new();
+    for note in visits.iter().flat_map(|visit| &visit.notes) {
+        if !said.contains(&note) {
+            terminal.note(note);
+            said.push(note);
+        }
+    }
+    let Some(first) = visits.first() else {
+        if args.output.is_none() {
+            remove_empty(folder);
+        }
+        return;
+    };
+    let mut text = format!(
+        "recorded {} {} with {}\n",
+        visits.len(),
+        if visits.len() == 1 { "run" } else { "runs" },
+        first.browser
+    );
+    for visit in visits {
+        if let Some(trace) = &visit.trace {
+            let _ = writeln!(text, "  {}  {}", relative(trace).display(), time(visit.took));
+        }
+    }
+    let _ = writeln!(text, "next: {}", next_command(folder, args.output.is_none(), "show"));
+    terminal.say(&text);
+}
+
+impl RecordArgs {
+    fn visit(&self) -> anyhow::Result<Visit> {
+        let chrome = &self.chrome;
+        let Some(url) = &chrome.url else {
+            return Err(Failure {
+                what: "there is no page to record".to_owned(),
+                why: String::new(),
+                help: Some(
+                    "name it: `perfblame record chrome --url http://127.0.0.1:8080`".to_owned(),
+                ),
+            }
+            .into());
+        };
+        let task = match &chrome.script {
+            None => Task::Load,
+            Some(path) => Task::Script {
+                name: path.display().to_string(),
+                text: std::fs::read_to_string(path)
+                    .with_context(|| format!("cannot read {}", path.display()))?,
+            },
+        };
+        let start = match &chrome.attach {
+            Some(address) => Start::Attach(address.clone()),
+            None => Start::Launch(Launch {
+                browser: chrome.browser.clone(),
+                headed: chrome.headed,
+                arguments: chrome.browser_args.clone(),
+            }),
+        };
+        Ok(Visit {
+            start,
+            page: PageSettings { viewport: chrome.viewport, cpu_throttle: chrome.cpu_throttle },
+            url: address(url)?,
+            task,
+            skip_load: chrome.skip_load,
+            sources: !chrome.without_sources,
+            timeout: self.timeout.unwrap_or(USUAL_TIMEOUT),
+            rest_limit: chrome.rest_limit,
+            max_size: self.max_size,
+        })
+    }
+
+    /// Options that say something of web pages only, and those that say nothing of them.
+    pub fn check_chrome(&self) -> Result<(), Failure> {
+        let chrome = &self.chrome;
+        let of_pages = chrome.url.is_some()
+            || chrome.browser.is_some()
+            || chrome.headed
+            || chrome.attach.is_some()
+            || chrome.cpu_throttle.is_some()
+            || chrome.without_sources
+            || !chrome.browser_args.is_empty();
+        if of_pages && self.what != WhatArg::Chrome {
+            return Err(Failure {
+                what: "`--url`, `--script` and what is said of browsers are about web pages"
+                    .to_owned(),
+                why: String::new(),
+                help: Some("say `perfblame record chrome …`".to_owned()),
+            });
+        }
+        let of_programs = !self.command.is_empty()
+            || self.input.is_some()
+            || self.keep_output
+            || self.ignore_failure
+            || self.frequency.is_some()
+            || self.exact
+            || !self.profiler_args.is_empty();
+        if of_programs && self.what == WhatArg::Chrome {
+            return Err(Failure {
+                what: "a web page has no command, no input and no output, and its samples have their own pace"
+                    .to_owned(),
+                why: String::new(),
+                help: Some("see \"Web pages\" in `perfblame record --help`".to_owned()),
+            });
+        }
+        Ok(())
+    }
+
+    /// What a folder of recordings is called after.
+    pub fn page_name(&self) -> String {
+        let url = self.chrome.url.as_deref().unwrap_or_default();
+        let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+        let host = rest.split(['/', '?', '#']).find(|part| !part.is_empty()).unwrap_or("page");
+        let plain = |c: char| c.is_alphanumeric() || "._-".contains(c);
+        host.chars().map(|c| if plain(c) { c } else { '-' }).collect()
+    }
+}
+
+/// An address as browsers take it: files and hosts are known without their scheme.
+fn address(said: &str) -> anyhow::Result<String> {
+    let scheme = said.split_once(':').map(|(scheme, _)| scheme);
+    if said.contains("://") || matches!(scheme, Some("about" | "data" | "blob" | "chrome")) {
+        return Ok(said.to_owned());
+    }
+    let file = PathBuf::from(said);
+    if !file.exists() {
+        return Ok(format!("http://{said}"));
+    }
+    let path = std::path::absolute(&file)?;
+    let mut url = "file://".to_owned();
+    for byte in path.to_string_lossy().bytes() {
+        match byte {
+            b'/' | b'.' | b'_' | b'-' | b'~' => url.push(byte.into()),
+            byte if byte.is_ascii_alphanumeric() => url.push(byte.into()),
+            byte => {
+                let _ = write!(url, "%{byte:02X}");
+            }
+        }
+    }
+    Ok(url)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_and_hosts_need_no_scheme() {
+        assert_eq!(address("http://x/y").unwrap(), "http://x/y");
+        assert_eq!(address("data:text/html,x").unwrap(), "data:text/html,x");
+        assert_eq!(address("127.0.0.1:80/x").unwrap(), "http://127.0.0.1:80/x");
+        let folder = std::env::temp_dir().join(format!("perfblame address {}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let url = address(folder.to_str().unwrap()).unwrap();
+        std::fs::remove_dir(&folder).unwrap();
+        assert!(url.starts_with("file:///") && url.contains("perfblame%20address"), "{url}");
+    }
+}

@@ -1,0 +1,273 @@
+//! One run: a browser of its own, a page, what is to be done there, and the trace of it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, SystemTime};
+
+use serde_json::json;
+
+use super::load::{Rest, clock, load, rest, status};
+use super::page::value_of;
+use super::tracing::{Interval, Metadata, Recording, Written};
+use super::{Browser, ChromeError, Launch, Page, PageSettings, Until};
+use crate::RecordError;
+use crate::record::Scratch;
+
+/// Where the browser comes from.
+#[derive(Clone, Debug)]
+pub enum Start {
+    /// A fresh one.
+    Launch(Launch),
+    /// One that runs: its address, or where browsers listen usually.
+    Attach(Option<String>),
+}
+
+/// What is done at a page.
+#[derive(Clone, Debug)]
+pub enum Task {
+    /// Nothing but loading it.
+    Load,
+    /// JavaScript that runs in it once it is loaded.
+    Script {
+        /// What it is called in messages.
+        name: String,
+        /// Its text; `await` may stand anywhere.
+        text: String,
+    },
+}
+
+/// A visit to a page, to be repeated.
+#[derive(Clone, Debug)]
+pub struct Visit {
+    /// Where the browser comes from.
+    pub start: Start,
+    /// How the page is shown and run.
+    pub page: PageSettings,
+    /// Where it is.
+    pub url: String,
+    /// What is done there.
+    pub task: Task,
+    /// Recording begins once the page is loaded.
+    pub skip_load: bool,
+    /// The texts of scripts are in the trace.
+    pub sources: bool,
+    /// A visit that takes longer has failed.
+    pub timeout: Duration,
+    /// A page that is not at rest so long after it was loaded never will be.
+    pub rest_limit: Duration,
+    /// Bytes a trace may have before it is packed.
+    pub max_size: Option<u64>,
+}
+
+/// A visit and what came of it.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Visited {
+    /// The trace, complete; none of a visit that was not recorded.
+    pub trace: Option<PathBuf>,
+    /// From the start of what was done to the end of the work it made; waiting is in it.
+    pub took: Duration,
+    /// How much was written.
+    pub written: Option<Written>,
+    /// The browser's name and version.
+    pub browser: String,
+    /// What is worth knowing.
+    pub notes: Vec<String>,
+}
+
+/// Visits a page once and records it as `folder/name.json.gz`, which is complete or not there. No process and no file is
+/// left of a visit that failed.
+pub fn record_visit(
+    visit: &Visit,
+    folder: &Path,
+    name: &str,
+    cancel: &AtomicBool,
+) -> Result<Visited, RecordError> {
+    let folder = &std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
+    let target = folder.join(format!("{name}.json.gz"));
+    if target.symlink_metadata().is_ok() {
+        return Err(RecordError::Exists(target));
+    }
+    let scratch = Scratch::create(folder, name)?;
+    let unfinished = scratch.0.join("trace.json.gz");
+    let mut visited = run(visit, Some(&unfinished), cancel)?;
+    fs::rename(&unfinished, &target).map_err(RecordError::file("write", &target))?;
+    visited.trace = Some(target);
+    Ok(visited)
+}
+
+/// Visits a page once without recording: for warming up, and for what recording costs.
+pub fn visit(visit: &Visit, cancel: &AtomicBool) -> Result<Visited, RecordError> {
+    Ok(run(visit, None, cancel)?)
+}
+
+fn run(visit: &Visit, trace: Option<&Path>, cancel: &AtomicBool) -> Result<Visited, ChromeError> {
+    // Starting a browser is not the page's time.
+    let patient = Until::after(Duration::MAX, cancel);
+    let browser = match &visit.start {
+        Start::Launch(launch) => Browser::start(launch, patient)?,
+        Start::Attach(address) => {
+            Browser::attach(address.as_deref(), patient.at_most(Duration::from_secs(30)))?
+        }
+    };
+    let until = Until::after(visit.timeout, cancel);
+    let version = browser.version(until)?;
+    let page = browser.open(&visit.page, until)?;
+    let mut done = Done { version, ..Done::default() };
+    let outcome = drive(visit, &page, trace, &mut done);
+    let mut notes = done.notes;
+    notes.extend(met(&page));
+    match outcome {
+        Ok((interval, written)) => Ok(Visited {
+            trace: None,
+            took: Duration::try_from_secs_f64(interval.done - interval.start).unwrap_or_default(),
+            written,
+            browser: done.version,
+            notes,
+        }),
+        Err(error) => Err(explained(error, &page, &browser, &notes)),
+    }
+}
+
+#[derive(Default)]
+struct Done {
+    version: String,
+    notes: Vec<String>,
+}
+
+fn drive(
+    visit: &Visit,
+    page: &Page<'_>,
+    trace: Option<&Path>,
+    done: &mut Done,
+) -> Result<(Interval, Option<Written>), ChromeError> {
+    let started = SystemTime::now();
+    let record = || trace.map(|_| Recording::start(page, visit.sources)).transpose();
+    let mut recording = None;
+    if visit.skip_load {
+        note(load(page, &visit.url, visit.rest_limit)?, done);
+        recording = record()?;
+    } else if trace.is_some() {
+        recording = record()?;
+    }
+    if let Some(recording) = &recording {
+        recording.mark("start")?;
+    }
+    let start = clock(page)?.now;
+    let mut end = start;
+    if !visit.skip_load {
+        end = note(load(page, &visit.url, visit.rest_limit)?, done);
+    }
+    if let Task::Script { name, text } = &visit.task {
+        script(page, name, text)?;
+        end = note(rest(page, visit.rest_limit)?, done);
+    }
+    let last = clock(page)?.now;
+    if let Some(recording) = &recording {
+        recording.mark("end")?;
+    }
+    let interval = Interval { start, end: last, done: end.clamp(start, last) };
+    let written = match (recording, trace) {
+        (Some(recording), Some(path)) => {
+            let metadata = Metadata {
+                started,
+                url: visit.url.clone(),
+                cpu_throttle: visit.page.cpu_throttle,
+                interval,
+                browser: done.version.clone(),
+            };
+            let written = recording.finish(path, &metadata, visit.max_size)?;
+            if written.lost {
+                done.notes.push(
+                    "the browser's buffer was full: the end of the recording is missing".to_owned(),
+                );
+            }
+            Some(written)
+        }
+        _ => None,
+    };
+    // Asked last, as asking runs in the page.
+    done.notes.extend(status(page));
+    Ok((interval, written))
+}
+
+fn note(rest: Rest, done: &mut Done) -> f64 {
+    if let Some(why) = rest.restless {
+        let note =
+            format!("the page never came to rest: {why}; what it did until the limit was kept");
+        if !done.notes.contains(&note) {
+            done.notes.push(note);
+        }
+    }
+    rest.done
+}
+
+/// Runs a script in a page, to the end of what it promises.
+fn script(page: &Page<'_>, name: &str, text: &str) -> Result<(), ChromeError> {
+    let asked = json!({
+        "expression": format!("{text}\n//# sourceURL={name}"),
+        "awaitPromise": true,
+        // So that `await` may stand anywhere.
+        "replMode": true,
+        "userGesture": true,
+    });
+    let answer = match page.session().call("Runtime.evaluate", asked) {
+        Ok(answer) => answer,
+        // A script ends with its page.
+        Err(ChromeError::Refused { why, .. }) => {
+            let why = format!("the page went elsewhere before the script was done ({why})");
+            return Err(ChromeError::Script { script: name.to_owned(), why });
+        }
+        Err(ChromeError::TimedOut { after, why, .. }) => {
+            return Err(ChromeError::TimedOut { doing: format!("running {name}"), after, why });
+        }
+        Err(error) => return Err(error),
+    };
+    value_of(answer, name)?;
+    Ok(())
+}
+
+/// What a page did that nobody saw.
+fn met(page: &Page<'_>) -> Vec<String> {
+    let met = page.met();
+    let mut notes = Vec::new();
+    let counted = |count: u64, one: &str, many: &str| match count {
+        1 => format!("1 {one} was"),
+        count => format!("{count} {many} were"),
+    };
+    if met.dialogs > 0 {
+        let last: String = met.last_dialog.chars().take(80).collect();
+        let counted = counted(met.dialogs, "dialog of the page", "dialogs of the page");
+        notes.push(format!("{counted} answered with yes, the last one: {last:?}"));
+    }
+    if met.downloads > 0 {
+        notes.push(format!("{} refused", counted(met.downloads, "download", "downloads")));
+    }
+    if met.popups > 0 {
+        notes.push(format!("{} opened by the page", counted(met.popups, "window", "windows")));
+    }
+    notes
+}
+
+/// Adds to an error what is known of its reasons.
+fn explained(
+    error: ChromeError,
+    page: &Page<'_>,
+    browser: &Browser,
+    notes: &[String],
+) -> ChromeError {
+    match error {
+        ChromeError::TimedOut { doing, after, .. } => {
+            let mut why = notes.to_vec();
+            let cancel = page.session().until().cancel;
+            let soon = page.with(Until::after(Duration::from_secs(1), cancel));
+            if let Err(ChromeError::TimedOut { .. }) = soon.evaluate("1") {
+                why.push("the page does not answer any more: an endless loop, perhaps".to_owned());
+            }
+            ChromeError::TimedOut { doing, after, why: why.join("\n") }
+        }
+        ChromeError::Ended { .. } => ChromeError::Ended { why: browser.last_words() },
+        error => error,
+    }
+}
