@@ -1,6 +1,314 @@
 //! Two web sites: the same visit to both in turns, until the answer is clear.
+//!
+//! A site is an address, a folder that is served here, or a server that a command starts. Each run is a visit by a fresh
+//! browser, recorded as a trace of its own; runs alternate and are looked at as those of two revisions are
+//! (`sequential`). Two things are measured beside: what recording costs, by visits without it, which both sides bear
+//! alike; and how steady the machine is, by the same work done before every run.
+
+mod machine_noise;
 mod served_folder;
 mod started_server;
 
+pub use machine_noise::MachineNoise;
 pub use served_folder::ServedFolder;
 pub use started_server::StartedServer;
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
+
+use perfblame_analysis::{DiffQuery, LoadOptions, Source, Verdict, load};
+use perfblame_cct::Profile;
+use perfblame_readers::Tally;
+use perfblame_record::RecordError;
+use perfblame_record::chrome::{Visit, Visited, record_visit, visit};
+
+use crate::sequential::{Budget, Decided, FALSE_ALARM, Plan, Reading, Runs, Side, Sides, decide};
+use crate::{Event, Failure, Watch};
+
+/// Where the pages of one side come from.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Site {
+    /// A server that runs already.
+    Address(String),
+    /// A folder, to be served.
+    Folder(PathBuf),
+    /// A server, to be started.
+    Command {
+        /// A line for the shell; `{port}` is a free port.
+        line: String,
+        /// Where it answers; at that port when not given.
+        url: Option<String>,
+    },
+}
+
+/// What to compare, and how.
+#[derive(Clone, Debug)]
+pub struct WebOptions {
+    /// Before and after.
+    pub sites: [Site; 2],
+    /// The page below the site's address that is visited.
+    pub page: String,
+    /// What is done at each page; its address is the site's.
+    pub visit: Visit,
+    /// Visits to each side that are not recorded.
+    pub warm_up: u32,
+    /// Runs of each side before the first look.
+    pub min_runs: u32,
+    /// Runs of each side at most.
+    pub max_runs: u32,
+    /// No pair of runs is begun that would take longer than this in all.
+    pub budget: Duration,
+    /// Unchanged is clear once the total is known this well, as a part of it.
+    pub precision: f64,
+    /// How long servers may take to answer.
+    pub patience: Duration,
+    /// What is compared.
+    pub query: DiffQuery,
+    /// How traces are read.
+    pub load: LoadOptions,
+    /// Where recordings go: `before/run-1.json.gz` and so on.
+    pub folder: PathBuf,
+}
+
+/// The answer, and what is known of how it was measured.
+#[derive(Debug)]
+pub struct WebCompared {
+    /// The answer.
+    pub decided: Decided,
+    /// How steady the machine was.
+    pub noise: MachineNoise,
+    /// How much longer a visit takes when it is recorded, as a part, by side; none without visits to compare with.
+    pub overhead: Option<[f64; 2]>,
+    /// What is worth knowing of the visits, each once.
+    pub notes: Vec<String>,
+    /// Where the recordings of each side are.
+    pub folders: [PathBuf; 2],
+}
+
+const NAMES: [&str; 2] = ["before", "after"];
+
+/// Visits both sites in turns until the answer is clear.
+pub fn compare(
+    options: &WebOptions,
+    watch: &dyn Watch,
+    cancel: &AtomicBool,
+) -> Result<WebCompared, Failure> {
+    let folders = NAMES.map(|name| options.folder.join(name));
+    for folder in &folders {
+        std::fs::create_dir_all(folder).map_err(|error| Failure::io("create", folder, &error))?;
+    }
+    let before = Running::start(options, 0, watch, cancel)?;
+    let after = Running::start(options, 1, watch, cancel)?;
+    let mut visits = Visits {
+        options,
+        watch,
+        cancel,
+        sites: [before, after],
+        folders: folders.clone(),
+        noise: MachineNoise::default(),
+        traces: [Vec::new(), Vec::new()],
+        plain: [Vec::new(), Vec::new()],
+        recorded: [Vec::new(), Vec::new()],
+        notes: Vec::new(),
+        budget: Budget { whole: options.budget, spent: Duration::ZERO },
+    };
+    visits.warm_up()?;
+    let plan = Plan {
+        min_runs: options.min_runs,
+        max_runs: options.max_runs,
+        false_alarm: FALSE_ALARM,
+        precision: options.precision,
+        query: options.query.clone(),
+    };
+    let mut decided = decide(&plan, &mut Sides::default(), &mut visits)?;
+    let inputs = |row: usize| visits.traces[row].iter().map(|path| path.display().to_string());
+    decided.diff.before.inputs = inputs(0).collect();
+    decided.diff.after.inputs = inputs(1).collect();
+    let overhead = visits.overhead();
+    let Visits { noise, notes, .. } = visits;
+    Ok(WebCompared { decided, noise, overhead, notes, folders })
+}
+
+/// A site that can be visited, for as long as it is held.
+struct Running {
+    url: String,
+    server: Server,
+    log: PathBuf,
+}
+
+enum Server {
+    Elsewhere,
+    Folder(#[expect(dead_code, reason = "held so that it goes on")] ServedFolder),
+    Started(StartedServer),
+}
+
+impl Running {
+    fn start(
+        options: &WebOptions,
+        side: usize,
+        watch: &dyn Watch,
+        cancel: &AtomicBool,
+    ) -> Result<Self, Failure> {
+        let log = options.folder.join(format!("{}-server.log", NAMES[side]));
+        let (url, server) = match &options.sites[side] {
+            Site::Address(url) => (url.clone(), Server::Elsewhere),
+            Site::Folder(folder) => {
+                let served = ServedFolder::start(folder)
+                    .map_err(|error| Failure::io("serve", folder, &error))?;
+                (served.url(), Server::Folder(served))
+            }
+            Site::Command { line, url } => {
+                watch.event(&Event::Note { text: &format!("waiting for `{line}`") });
+                let (url, patience) = (url.as_deref(), options.patience);
+                let started = StartedServer::start(line, url, &log, patience, cancel)?;
+                (started.url.clone(), Server::Started(started))
+            }
+        };
+        Ok(Self { url: page_of(&url, &options.page), server, log })
+    }
+}
+
+/// The address of a page below a site's.
+fn page_of(site: &str, page: &str) -> String {
+    match page.trim_start_matches('/') {
+        "" => site.to_owned(),
+        page => format!("{}/{page}", site.trim_end_matches('/')),
+    }
+}
+
+/// Visits to both sites, one after the other.
+struct Visits<'a> {
+    options: &'a WebOptions,
+    watch: &'a dyn Watch,
+    cancel: &'a AtomicBool,
+    sites: [Running; 2],
+    folders: [PathBuf; 2],
+    noise: MachineNoise,
+    /// What was recorded, by side.
+    traces: [Vec<PathBuf>; 2],
+    /// What visits took that were not recorded, by side.
+    plain: [Vec<Duration>; 2],
+    /// What recorded visits took, by side.
+    recorded: [Vec<Duration>; 2],
+    notes: Vec<String>,
+    budget: Budget,
+}
+
+impl Visits<'_> {
+    fn warm_up(&mut self) -> Result<(), Failure> {
+        for number in 1..=self.options.warm_up {
+            for side in [0, 1] {
+                let text = format!(
+                    "warming up, visit {number} of {}, {}",
+                    self.options.warm_up, NAMES[side]
+                );
+                self.watch.event(&Event::Note { text: &text });
+                let visited = visit(&self.visit_to(side)?, self.cancel)
+                    .map_err(|error| failed(&error, side))?;
+                self.plain[side].push(visited.took);
+                self.note(visited.notes);
+            }
+        }
+        Ok(())
+    }
+
+    /// The visit to one side, whose server must still be there.
+    fn visit_to(&mut self, side: usize) -> Result<Visit, Failure> {
+        let site = &mut self.sites[side];
+        if let Server::Started(server) = &mut site.server {
+            server.check(&site.log)?;
+        }
+        Ok(self.options.visit.at(&site.url))
+    }
+
+    fn note(&mut self, notes: Vec<String>) {
+        for note in notes {
+            if !self.notes.contains(&note) {
+                self.notes.push(note);
+            }
+        }
+    }
+
+    /// How much longer recorded visits took than others, by side. The first visit of a side also fills caches.
+    fn overhead(&self) -> Option<[f64; 2]> {
+        let of_side = |side: usize| {
+            let plain = median(self.plain[side].get(1..).filter(|warm| !warm.is_empty())?)?;
+            Some(median(&self.recorded[side])? / plain.max(1e-9) - 1.0)
+        };
+        Some([of_side(0)?, of_side(1)?])
+    }
+}
+
+impl Runs for Visits<'_> {
+    fn run(&mut self, side: Side, number: u32) -> Result<Reading, Failure> {
+        let row = side as usize;
+        let most = self.options.max_runs;
+        let text = format!("run {} of at most {most} of each side, {}", number + 1, NAMES[row]);
+        self.watch.event(&Event::Note { text: &text });
+        let visit = self.visit_to(row)?;
+        let started = Instant::now();
+        self.noise.measure();
+        let name = format!("run-{}", number + 1);
+        let visited = record_visit(&visit, &self.folders[row], &name, self.cancel)
+            .map_err(|error| failed(&error, row))?;
+        self.budget.spent += started.elapsed();
+        let Visited { trace, took, notes, .. } = visited;
+        self.recorded[row].push(took);
+        self.note(notes);
+        let load = self.options.load;
+        let trace = trace.unwrap_or_else(|| self.folders[row].join(name));
+        self.traces[row].push(trace.clone());
+        Ok(Box::new(move || read(&trace, load)))
+    }
+
+    fn has_time(&mut self, done: u32) -> bool {
+        self.budget.fits(done)
+    }
+
+    fn looked(&mut self, runs: u32, verdict: Verdict, clear: bool) {
+        let clear = if clear { "clear" } else { "not clear yet" };
+        let text = format!("{} after {runs} runs of each side, {clear}", verdict.name());
+        self.watch.event(&Event::Note { text: &text });
+    }
+}
+
+fn read(trace: &Path, options: LoadOptions) -> Result<Profile, Failure> {
+    let loaded = load(&[Source::File(trace.to_owned())], options, &Tally::default());
+    let loaded = loaded.map_err(|error| Failure {
+        help: error.help().map(str::to_owned),
+        ..Failure::new(error.to_string(), &error.kind)
+    })?;
+    loaded.runs.profile(0).ok_or_else(|| Failure::new("a trace holds no run", trace.display()))
+}
+
+fn failed(error: &RecordError, side: usize) -> Failure {
+    if matches!(error, RecordError::Cancelled) {
+        return Failure::cancelled();
+    }
+    let failure = Failure::new(format!("{}: {error}", NAMES[side]), error.why());
+    Failure { help: error.help(), ..failure }
+}
+
+fn median(times: &[Duration]) -> Option<f64> {
+    let mut seconds: Vec<f64> = times.iter().map(Duration::as_secs_f64).collect();
+    seconds.sort_by(f64::total_cmp);
+    seconds.get(seconds.len() / 2).copied()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pages_lie_below_sites() {
+        for (site, page, expected) in [
+            ("http://a:1/", "", "http://a:1/"),
+            ("http://a:1/", "/", "http://a:1/"),
+            ("http://a:1/", "/x/y.html?z", "http://a:1/x/y.html?z"),
+            ("http://a:1/app", "x", "http://a:1/app/x"),
+        ] {
+            assert_eq!(page_of(site, page), expected);
+        }
+    }
+}

@@ -1,9 +1,11 @@
 //! What can be said on the command line.
 
+mod browser;
 mod check;
 mod diff;
 mod infer;
 mod record;
+mod web;
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -13,6 +15,7 @@ use clap::{ArgAction, Args as ClapArgs, Parser, Subcommand, ValueEnum, ValueHint
 use perfblame_readers::FORMATS;
 use perfblame_report::Target;
 
+pub use browser::BrowserArgs;
 pub use check::{
     BisectArgs, CheckArgs, CheckFormat, CheckOutput, FailOn, HookArgs, HookCommand, InitArgs,
     WhatToRun,
@@ -20,6 +23,7 @@ pub use check::{
 pub use diff::{CodeArgs, DiffArgs, DiffFormat, Least, MethodArg, NormalizeArg};
 pub use infer::{ContinuityArg, InferArgs, InferFormat, ModeArg};
 pub use record::{CallGraphArg, EventArg, OsEventArg, RecordArgs, WhatArg};
+pub use web::WebArgs;
 
 const STYLES: Styles = Styles::styled()
     .header(AnsiColor::Green.on_default().bold())
@@ -80,6 +84,8 @@ pub enum Command {
     Infer(Box<InferArgs>),
     /// Make profiles: run a program under the profiler that fits, once or many times
     Record(Box<RecordArgs>),
+    /// Say what made a web page slower: visit two versions of it in turns, and compare
+    Web(Box<WebArgs>),
     /// Say what a change did to performance: build, run and compare two revisions
     Check(Box<CheckArgs>),
     /// Find the commit that made it slower

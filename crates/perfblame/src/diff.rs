@@ -1,23 +1,19 @@
 //! `perfblame diff`: what made it slower.
 
-use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use perfblame_analysis::{
     ChangedFunction, Diff, DiffQuery, LoadError, LoadOptions, Loaded, Method, Names, Normalize,
-    Part, Source, Traces, Verdict, diff, expand, is_inferred, load, part_of,
+    Part, Source, Traces, diff, expand, is_inferred, load, part_of,
 };
 use perfblame_cct::{Grain, Times};
 use perfblame_readers::Tally;
-use perfblame_report::{
-    DiffLook, Look, diff_dot, diff_html, diff_json, diff_markdown, diff_sarif, diff_text,
-};
 
 use crate::args::{DiffArgs, DiffFormat, Least, MethodArg, NormalizeArg};
 use crate::code_changes::{self, CodeChanges};
-use crate::failure::{Failure, SideError, is_closed_pipe};
-use crate::output;
+use crate::diff_output::DiffOutput;
+use crate::failure::{Failure, SideError};
 use crate::progress::Progress;
 use crate::terminal::Terminal;
 
@@ -32,30 +28,17 @@ pub fn run(args: &DiffArgs, terminal: &Terminal) -> anyhow::Result<ExitCode> {
         same_kind(least, &answer)?;
     }
     terminal.log("compared");
-    if let Some(path) = &args.html {
-        output::write(path, |out| diff_html(&answer, out))?;
-        terminal.note(&format!("the page is in {}", path.display()));
-    }
-    let written = match &args.output {
-        Some(path) => {
-            let look = Look { colour: false, ..terminal.look };
-            output::write(path, |out| args.render(&answer, look, out))
-        }
-        None => output::to_stdout(|out| args.render(&answer, terminal.look, out)),
+    let output = DiffOutput {
+        format: args.format,
+        limit: args.limit,
+        output: args.output.as_deref(),
+        html: args.html.as_deref(),
     };
-    match written {
-        // Whoever reads us has seen enough; the status still says what was found.
-        Err(error) if !is_closed_pipe(&error) => Err(error),
-        _ => Ok(status(answer.verdict)),
-    }
-}
-
-fn status(verdict: Verdict) -> ExitCode {
-    ExitCode::from(u8::from(verdict == Verdict::Regressed))
+    output.write(&answer, terminal)
 }
 
 /// A threshold in milliseconds says nothing about bytes.
-fn same_kind(least: &Least, answer: &Diff) -> anyhow::Result<()> {
+pub fn same_kind(least: &Least, answer: &Diff) -> anyhow::Result<()> {
     match &least.unit {
         Some(unit) if *unit != answer.metric.unit => Err(Failure {
             what: format!("`--min-delta {}` does not fit the metric", least.text),
@@ -165,18 +148,6 @@ impl DiffArgs {
         let of_side =
             |side, loaded| part_of(loaded, &part).map_err(|error| SideError { side, error });
         Ok([of_side("before", before)?, of_side("after", after)?])
-    }
-
-    fn render(&self, answer: &Diff, look: Look, out: &mut dyn Write) -> io::Result<()> {
-        let limit = if self.limit == 0 { usize::MAX } else { self.limit };
-        match self.format {
-            DiffFormat::Text => diff_text(answer, DiffLook { look, limit }, out),
-            DiffFormat::Json => diff_json(answer, out),
-            DiffFormat::Html => diff_html(answer, out),
-            DiffFormat::Markdown => diff_markdown(answer, limit, out),
-            DiffFormat::Sarif => diff_sarif(answer, out),
-            DiffFormat::Dot => diff_dot(answer, out),
-        }
     }
 }
 

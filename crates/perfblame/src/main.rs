@@ -7,6 +7,7 @@ mod code_changes;
 mod completions;
 mod convert;
 mod diff;
+mod diff_output;
 mod failure;
 mod hook;
 mod infer;
@@ -17,6 +18,7 @@ mod show;
 mod symbolize;
 mod terminal;
 mod watching;
+mod web;
 
 use std::process::ExitCode;
 
@@ -36,6 +38,7 @@ fn main() -> ExitCode {
         args::Command::Diff(args) => diff::run(args, &terminal),
         args::Command::Infer(args) => infer::run(args, &terminal).map(|()| ExitCode::SUCCESS),
         args::Command::Record(args) => record::run(args, &terminal),
+        args::Command::Web(args) => web::run(args, &terminal),
         args::Command::Check(args) => check::run(args, &terminal),
         args::Command::Bisect(args) => check::bisect(args, &terminal),
         args::Command::Init(args) => check::init(args, &terminal).map(|()| ExitCode::SUCCESS),

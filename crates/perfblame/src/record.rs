@@ -2,7 +2,7 @@
 //!
 //! Standard output is the program's. What we say goes to standard error, and only what is worth it.
 
-mod chrome;
+pub mod chrome;
 mod os;
 
 use std::ffi::OsStr;
@@ -319,10 +319,7 @@ impl RecordArgs {
                 Some(Running::All) => "machine".to_owned(),
                 None => name.into_owned(),
             };
-            let numbered = |number: u32| Path::new(RECORDINGS).join(format!("{name}-{number}"));
-            let free =
-                (1..u32::MAX).map(numbered).find(|folder| folder.symlink_metadata().is_err());
-            return Ok(std::path::absolute(free.unwrap_or_else(|| RECORDINGS.into()))?);
+            return new_folder(&name);
         };
         if !self.append && next_number(folder) > 1 {
             return Err(Failure {
@@ -334,6 +331,13 @@ impl RecordArgs {
         }
         Ok(std::path::absolute(folder)?)
     }
+}
+
+/// A folder for recordings of `name` that is not there yet.
+pub fn new_folder(name: &str) -> anyhow::Result<PathBuf> {
+    let numbered = |number: u32| Path::new(RECORDINGS).join(format!("{name}-{number}"));
+    let free = (1..u32::MAX).map(numbered).find(|folder| folder.symlink_metadata().is_err());
+    Ok(std::path::absolute(free.unwrap_or_else(|| RECORDINGS.into()))?)
 }
 
 /// What a process is called.
@@ -370,7 +374,7 @@ fn remove(profiles: &[PathBuf]) {
     }
 }
 
-fn relative(path: &Path) -> PathBuf {
+pub fn relative(path: &Path) -> PathBuf {
     let here = std::env::current_dir().unwrap_or_default();
     path.strip_prefix(here).unwrap_or(path).to_owned()
 }

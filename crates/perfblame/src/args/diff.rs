@@ -188,7 +188,7 @@ pub struct Least {
 /// What the program got done before and after.
 pub type Work = (Vec<f64>, Vec<f64>);
 
-fn least(text: &str) -> Result<Least, String> {
+pub fn least(text: &str) -> Result<Least, String> {
     let wrong = || "an amount is a number with a unit or a percentage: 5ms, 2%, 1.5MiB, 1000";
     let trimmed = text.trim();
     let ends = trimmed.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(trimmed.len());

@@ -213,7 +213,7 @@ fn bytes(text: &str) -> Result<u64, String> {
 }
 
 /// Seconds unless a unit says otherwise.
-fn duration(text: &str) -> Result<Duration, String> {
+pub fn duration(text: &str) -> Result<Duration, String> {
     let text = text.trim();
     let split = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());
     let (number, unit) = text.split_at(split);

@@ -13,14 +13,14 @@ use perfblame_record::chrome::{
 };
 
 use super::{next_command, next_number, relative, remove_empty, time};
-use crate::args::{RecordArgs, WhatArg};
+use crate::args::{BrowserArgs, RecordArgs, WhatArg};
 use crate::failure::Failure;
 use crate::output;
 use crate::progress::Progress;
 use crate::terminal::{Terminal, complain};
 
 /// A page that takes longer hangs.
-const USUAL_TIMEOUT: Duration = Duration::from_secs(60);
+pub const USUAL_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Records as many visits as asked for and says where they are.
 pub fn run(
@@ -120,21 +120,17 @@ impl RecordArgs {
         };
         let start = match &chrome.attach {
             Some(address) => Start::Attach(address.clone()),
-            None => Start::Launch(Launch {
-                browser: chrome.browser.clone(),
-                headed: chrome.headed,
-                arguments: chrome.browser_args.clone(),
-            }),
+            None => Start::Launch(chrome.browser.launch()),
         };
         Ok(Visit {
             start,
-            page: PageSettings { viewport: chrome.viewport, cpu_throttle: chrome.cpu_throttle },
+            page: chrome.browser.page(),
             url: address(url)?,
             task,
             skip_load: chrome.skip_load,
-            sources: !chrome.without_sources,
+            sources: !chrome.browser.without_sources,
             timeout: self.timeout.unwrap_or(USUAL_TIMEOUT),
-            rest_limit: chrome.rest_limit,
+            rest_limit: chrome.browser.rest_limit,
             max_size: self.max_size,
         })
     }
@@ -142,13 +138,7 @@ impl RecordArgs {
     /// Options that say something of web pages only, and those that say nothing of them.
     pub fn check_chrome(&self) -> Result<(), Failure> {
         let chrome = &self.chrome;
-        let of_pages = chrome.url.is_some()
-            || chrome.browser.is_some()
-            || chrome.headed
-            || chrome.attach.is_some()
-            || chrome.cpu_throttle.is_some()
-            || chrome.without_sources
-            || !chrome.browser_args.is_empty();
+        let of_pages = chrome.url.is_some() || chrome.attach.is_some() || chrome.browser.is_given();
         if of_pages && self.what != WhatArg::Chrome {
             return Err(Failure {
                 what: "`--url`, `--script` and what is said of browsers are about web pages"
@@ -185,8 +175,33 @@ impl RecordArgs {
     }
 }
 
+impl BrowserArgs {
+    /// How the browser is started.
+    pub fn launch(&self) -> Launch {
+        Launch {
+            browser: self.browser.clone(),
+            headed: self.headed,
+            arguments: self.browser_args.clone(),
+        }
+    }
+
+    /// How pages are shown.
+    pub fn page(&self) -> PageSettings {
+        PageSettings { viewport: self.viewport, cpu_throttle: self.cpu_throttle }
+    }
+
+    /// True when something was said that has no default.
+    fn is_given(&self) -> bool {
+        self.browser.is_some()
+            || self.headed
+            || self.cpu_throttle.is_some()
+            || self.without_sources
+            || !self.browser_args.is_empty()
+    }
+}
+
 /// An address as browsers take it: files and hosts are known without their scheme.
-fn address(said: &str) -> anyhow::Result<String> {
+pub fn address(said: &str) -> anyhow::Result<String> {
     let scheme = said.split_once(':').map(|(scheme, _)| scheme);
     if said.contains("://") || matches!(scheme, Some("about" | "data" | "blob" | "chrome")) {
         return Ok(said.to_owned());

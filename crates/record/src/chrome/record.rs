@@ -60,6 +60,13 @@ pub struct Visit {
     pub max_size: Option<u64>,
 }
 
+impl Visit {
+    /// The same at another address.
+    pub fn at(&self, url: &str) -> Self {
+        Self { url: url.to_owned(), ..self.clone() }
+    }
+}
+
 /// A visit and what came of it.
 #[derive(Clone, Debug)]
 #[non_exhaustive]

@@ -1,0 +1,168 @@
+//! `perfblame web`: what made a web page slower.
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use anyhow::Context;
+use perfblame_analysis::{DiffQuery, LoadOptions};
+use perfblame_check::Ended;
+use perfblame_check::web::{Site, WebCompared, WebOptions, compare};
+use perfblame_record::chrome::{Start, Task, Visit};
+
+use crate::args::{DiffFormat, WebArgs};
+use crate::diff::same_kind;
+use crate::diff_output::DiffOutput;
+use crate::failure::Failure;
+use crate::output;
+use crate::record::chrome::{USUAL_TIMEOUT, address};
+use crate::record::{new_folder, relative};
+use crate::terminal::{Terminal, complain};
+use crate::watching::Watching;
+
+/// Unchanged is clear once the total is known to a twentieth.
+const PRECISION: f64 = 0.05;
+
+/// Visits both sides in turns, compares, renders; the status says whether it got slower.
+pub fn run(args: &WebArgs, terminal: &Terminal) -> anyhow::Result<ExitCode> {
+    let options = args.options()?;
+    let cancel = output::cancel_on_signals();
+    let watching = Watching::new(terminal);
+    let compared = compare(&options, &watching, cancel);
+    drop(watching);
+    let compared = match compared {
+        Err(failure) if failure.cancelled => {
+            complain("interrupted: browsers and servers have ended\n");
+            return Ok(ExitCode::from(output::INTERRUPTED));
+        }
+        compared => compared?,
+    };
+    tell(&compared, args, terminal);
+    let answer = compared.decided.diff;
+    if let Some(least) = &args.min_delta {
+        same_kind(least, &answer)?;
+    }
+    let output = DiffOutput {
+        format: args.format,
+        limit: args.limit,
+        output: args.output.as_deref(),
+        html: args.html.as_deref(),
+    };
+    output.write(&answer, terminal)
+}
+
+/// What is known of how the answer came about.
+fn tell(compared: &WebCompared, args: &WebArgs, terminal: &Terminal) {
+    for note in &compared.notes {
+        terminal.note(note);
+    }
+    let runs = compared.decided.diff.before.totals.len();
+    match compared.decided.ended {
+        Ended::Clear | Ended::NotReached => {
+            terminal.note(&format!("clear after {runs} runs of each side"));
+        }
+        Ended::MostRuns => {
+            terminal.note(&format!(
+                "ended after {runs} runs of each side, the most that `--max-runs` allows"
+            ));
+        }
+        Ended::Budget => terminal.note(&format!(
+            "ended after {runs} runs of each side, when the budget of {} s was spent",
+            args.budget.as_secs()
+        )),
+    }
+    if let Some(sentence) = compared.noise.sentence() {
+        terminal.note(&sentence);
+    }
+    if let Some([before, after]) = compared.overhead {
+        terminal.note(&format!(
+            "recording makes a visit {:.0} % longer before and {:.0} % after",
+            before * 100.0,
+            after * 100.0
+        ));
+    }
+    let [before, after] = &compared.folders;
+    terminal.note(&format!(
+        "the traces are in {} and {}",
+        relative(before).display(),
+        relative(after).display()
+    ));
+}
+
+impl WebArgs {
+    fn options(&self) -> anyhow::Result<WebOptions> {
+        let task = match &self.script {
+            None => Task::Load,
+            Some(path) => Task::Script {
+                name: path.display().to_string(),
+                text: std::fs::read_to_string(path)
+                    .with_context(|| format!("cannot read {}", path.display()))?,
+            },
+        };
+        let visit = Visit {
+            start: Start::Launch(self.browser.launch()),
+            page: self.browser.page(),
+            url: String::new(),
+            task,
+            skip_load: self.skip_load,
+            sources: !self.browser.without_sources,
+            timeout: self.timeout.unwrap_or(USUAL_TIMEOUT),
+            rest_limit: self.browser.rest_limit,
+            max_size: None,
+        };
+        let draws = self.html.is_some() || self.format == DiffFormat::Html;
+        Ok(WebOptions {
+            sites: [
+                self.site(self.before.as_ref(), self.before_cmd.as_ref(), 0)?,
+                self.site(self.after.as_ref(), self.after_cmd.as_ref(), 1)?,
+            ],
+            page: self.page.clone(),
+            visit,
+            warm_up: self.warmup,
+            min_runs: self.min_runs.min(self.max_runs),
+            max_runs: self.max_runs,
+            budget: self.budget,
+            precision: PRECISION,
+            patience: self.start_timeout,
+            query: DiffQuery {
+                metric: self.metric.clone(),
+                min_delta: self.min_delta.as_ref().map(|least| least.amount),
+                skip_tree: !draws,
+                ..DiffQuery::default()
+            },
+            load: LoadOptions::default(),
+            folder: self.folder()?,
+        })
+    }
+
+    fn site(
+        &self,
+        url: Option<&String>,
+        command: Option<&String>,
+        side: usize,
+    ) -> anyhow::Result<Site> {
+        let url = url.map(|url| address(url)).transpose()?;
+        Ok(match (self.serve.get(side), command, url) {
+            (Some(folder), _, _) => Site::Folder(folder.clone()),
+            (None, Some(line), url) => Site::Command { line: line.clone(), url },
+            (None, None, url) => Site::Address(url.unwrap_or_default()),
+        })
+    }
+
+    /// Where traces go: never where there are some already.
+    fn folder(&self) -> anyhow::Result<std::path::PathBuf> {
+        let Some(folder) = &self.recordings else { return new_folder("web") };
+        let has_runs = |name: &str| {
+            let mut entries = std::fs::read_dir(folder.join(name)).into_iter().flatten();
+            entries.next().is_some()
+        };
+        if ["before", "after"].iter().any(|name| has_runs(name)) {
+            return Err(Failure {
+                what: format!("{} has runs already", folder.display()),
+                why: String::new(),
+                help: Some("name another folder".to_owned()),
+            }
+            .into());
+        }
+        Ok(std::path::absolute(Path::new(folder))?)
+    }
+}
