@@ -287,6 +287,11 @@ fn process(id: u32) -> Option<Process> {
     })
 }
 
+/// True when no process has this number.
+pub fn is_gone(process: i32) -> bool {
+    process > 0 && kill(Pid::from_raw(process), None) == Err(nix::errno::Errno::ESRCH)
+}
+
 fn pid(id: u32) -> Pid {
     Pid::from_raw(id as i32)
 }

@@ -246,10 +246,26 @@ impl Scratch {
     pub fn create(folder: &Path, name: &str) -> Result<Self, RecordError> {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         fs::create_dir_all(folder).map_err(RecordError::file("create", folder))?;
+        remove_abandoned(folder);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let path = folder.join(format!(".{name}.{}-{number}.unfinished", std::process::id()));
         fs::create_dir(&path).map_err(RecordError::file("create", &path))?;
         Ok(Self(path))
+    }
+}
+
+/// Removes what a process left that was killed.
+fn remove_abandoned(folder: &Path) {
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let process = name.to_str().and_then(|name| {
+            let (_, owner) =
+                name.strip_prefix('.')?.strip_suffix(".unfinished")?.rsplit_once('.')?;
+            owner.split_once('-')?.0.parse::<i32>().ok()
+        });
+        if process.is_some_and(child::is_gone) {
+            let _ = fs::remove_dir_all(entry.path());
+        }
     }
 }
 

@@ -119,7 +119,7 @@ impl RecordArgs {
             },
         };
         let start = match &chrome.attach {
-            Some(address) => Start::Attach(address.clone()),
+            Some(address) => Start::Attach(Some(address.clone())),
             None => Start::Launch(chrome.browser.launch()),
         };
         Ok(Visit {

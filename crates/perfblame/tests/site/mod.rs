@@ -60,7 +60,7 @@ fn answer(stream: TcpStream, pages: &BTreeMap<String, String>) {
             return;
         }
         Some(text) => ("200 OK", text.as_str()),
-        None => ("404 Not Found", ""),
+        None => ("404 Not Found", "there is no such page"),
     };
     let _ = write!(
         stream,

@@ -50,7 +50,9 @@ const OPTIONS: &[&str] = &[
     "--disable-backgrounding-occluded-windows",
     "--disable-renderer-backgrounding",
     "--disable-search-engine-choice-screen",
-    "--disable-features=Translate,OptimizationHints,MediaRouter,InterestFeedContentSuggestions",
+    // The last two start processes in the background that may be wanted later.
+    "--disable-features=Translate,OptimizationHints,MediaRouter,InterestFeedContentSuggestions,\
+     PreloadTopChromeWebUI,SpareRendererForSitePerProcess",
     "--metrics-recording-only",
     "--mute-audio",
     "--password-store=basic",
@@ -108,6 +110,10 @@ impl Browser {
             command.arg("--disable-dev-shm-usage");
         }
         command.args(&launch.arguments);
+        // What a killed browser leaves goes with the profile. Names of sockets have to be short.
+        if profile.0.as_os_str().len() < 64 {
+            command.env("TMPDIR", &profile.0);
+        }
         command.process_group(0);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(complaints);
         let mut child = command.spawn().map_err(|error| failed(error.to_string()))?;
@@ -311,10 +317,7 @@ fn remove_abandoned(folder: &Path) {
             let (process, _) = name.strip_prefix(PROFILE)?.split_once('-')?;
             process.parse::<i32>().ok()
         });
-        if let Some(process) = process
-            && nix::sys::signal::kill(nix::unistd::Pid::from_raw(process), None)
-                == Err(nix::errno::Errno::ESRCH)
-        {
+        if process.is_some_and(child::is_gone) {
             let _ = fs::remove_dir_all(entry.path());
         }
     }

@@ -23,7 +23,6 @@ const PLACES: &[&str] = &[
     "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
     "/Applications/Chromium.app/Contents/MacOS/Chromium",
     "/opt/google/chrome/chrome",
-    "/usr/lib/chromium/chromium",
     "/snap/bin/chromium",
 ];
 
@@ -38,7 +37,11 @@ pub fn find_browser(named: Option<&Path>) -> Result<PathBuf, ChromeError> {
             why: "there is no such program".to_owned(),
         });
     }
-    let names = NAMES.iter().chain(PLACES).find_map(|name| found(Path::new(name), &folders));
+    first(&folders, PLACES)
+}
+
+fn first(folders: &[PathBuf], places: &[&str]) -> Result<PathBuf, ChromeError> {
+    let names = NAMES.iter().chain(places).find_map(|name| found(Path::new(name), folders));
     names.ok_or_else(|| ChromeError::Missing {
         looked: format!("looked for {} on the search path", NAMES.join(", ")),
         install: install::browser(),
@@ -58,4 +61,28 @@ fn found(name: &Path, folders: &[PathBuf]) -> Option<PathBuf> {
 fn is_program(path: &Path) -> bool {
     use std::os::unix::fs::PermissionsExt;
     path.metadata().is_ok_and(|data| data.is_file() && data.permissions().mode() & 0o111 != 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    #[test]
+    fn the_first_that_is_there_is_taken_and_advice_given_when_none_is() {
+        let folder = std::env::temp_dir().join(format!("perfblame-find-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let folders = [folder.clone()];
+        let missing = first(&folders, &[]).unwrap_err();
+        assert!(matches!(&missing, ChromeError::Missing { .. }), "{missing}");
+        let help = missing.help().unwrap();
+        assert!(help.contains("chromium") && help.contains("--browser"), "{help}");
+        let browser = folder.join("chromium");
+        std::fs::write(&browser, "").unwrap();
+        assert!(first(&folders, &[]).is_err(), "a file is no program");
+        std::fs::set_permissions(&browser, std::fs::Permissions::from_mode(0o755)).unwrap();
+        assert_eq!(first(&folders, &[]).unwrap(), browser);
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
 }

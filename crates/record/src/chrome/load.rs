@@ -33,7 +33,10 @@ pub struct Rest {
 pub fn load(page: &Page<'_>, url: &str, limit: Duration) -> Result<Rest, ChromeError> {
     let events = page.session().listen(&["Page.lifecycleEvent"]);
     if let Err(error) = page.navigate(url) {
-        return Err(explain(error, page));
+        let error = explain(error, page);
+        // A page that crashes at once is not there, either.
+        page.session().alive()?;
+        return Err(error);
     }
     let doing = format!("loading {url}");
     let mut progress = Progress::default();
@@ -84,9 +87,10 @@ fn come_to_rest(
             return Ok(Rest { done: done.max(since), restless: None });
         }
         if began.elapsed() > limit {
-            let restless = match network {
-                None => "its network is never quiet",
-                Some(_) => "its main thread is never quiet",
+            // A busy page has no time to notice that its network is quiet.
+            let restless = match quiet {
+                LOOKS.. => "its network is never quiet",
+                _ => "its main thread is never quiet",
             };
             return Ok(Rest { done: last.now, restless: Some(restless) });
         }
@@ -149,12 +153,25 @@ fn explain(error: ChromeError, page: &Page<'_>) -> ChromeError {
         "net::ERR_CONNECTION_REFUSED" => "nobody listens there",
         "net::ERR_NAME_NOT_RESOLVED" => "there is no machine of that name",
         "net::ERR_FILE_NOT_FOUND" => "there is no such file",
+        "net::ERR_HTTP_RESPONSE_CODE_FAILURE" => "the server answered with an error and no page",
         "net::ERR_INVALID_URL" => "this is no address",
-        "net::ERR_ABORTED" if page.met().downloads > 0 => "it is a download, not a page",
+        "net::ERR_ABORTED" if is_download(page) => "it is a download, not a page",
         "net::ERR_ABORTED" => "it is no page: a download, or nothing at all",
         _ => return ChromeError::Load { url, why },
     };
     ChromeError::Load { url, why: format!("{words} ({why})") }
+}
+
+/// A download is told of by the browser, not by the page, and a moment later.
+fn is_download(page: &Page<'_>) -> bool {
+    let began = Instant::now();
+    while page.met().downloads == 0 {
+        if began.elapsed() > Duration::from_secs(1) || page.session().alive().is_err() {
+            return false;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    true
 }
 
 /// What the server said, when that is no good sign.

@@ -153,7 +153,7 @@ fn drive(
     let record = || trace.map(|_| Recording::start(page, visit.sources)).transpose();
     let mut recording = None;
     if visit.skip_load {
-        note(load(page, &visit.url, visit.rest_limit)?, done);
+        note(&load(page, &visit.url, visit.rest_limit)?, done);
         recording = record()?;
     } else if trace.is_some() {
         recording = record()?;
@@ -164,11 +164,11 @@ fn drive(
     let start = clock(page)?.now;
     let mut end = start;
     if !visit.skip_load {
-        end = note(load(page, &visit.url, visit.rest_limit)?, done);
+        end = note(&load(page, &visit.url, visit.rest_limit)?, done);
     }
     if let Task::Script { name, text } = &visit.task {
         script(page, name, text)?;
-        end = note(rest(page, visit.rest_limit)?, done);
+        end = note(&rest(page, visit.rest_limit)?, done);
     }
     let last = clock(page)?.now;
     if let Some(recording) = &recording {
@@ -199,7 +199,7 @@ fn drive(
     Ok((interval, written))
 }
 
-fn note(rest: Rest, done: &mut Done) -> f64 {
+fn note(rest: &Rest, done: &mut Done) -> f64 {
     if let Some(why) = rest.restless {
         let note =
             format!("the page never came to rest: {why}; what it did until the limit was kept");

@@ -23,10 +23,11 @@ pub struct ChromeArgs {
         long,
         value_name = "HOST:PORT",
         num_args = 0..=1,
+        default_missing_value = "",
         conflicts_with_all = ["browser", "headed", "browser_args"],
         help_heading = "Web pages"
     )]
-    pub attach: Option<Option<String>>,
+    pub attach: Option<String>,
     #[command(flatten)]
     pub browser: BrowserArgs,
 }
