@@ -22,7 +22,7 @@ pub struct BrowserArgs {
         allow_hyphen_values = true,
         help_heading = "Web pages"
     )]
-    pub browser_args: Vec<OsString>,
+    pub arguments: Vec<OsString>,
     /// Show the browser's window
     #[arg(long, help_heading = "Web pages")]
     pub headed: bool,

@@ -181,7 +181,7 @@ impl BrowserArgs {
         Launch {
             browser: self.browser.clone(),
             headed: self.headed,
-            arguments: self.browser_args.clone(),
+            arguments: self.arguments.clone(),
         }
     }
 
@@ -196,7 +196,7 @@ impl BrowserArgs {
             || self.headed
             || self.cpu_throttle.is_some()
             || self.without_sources
-            || !self.browser_args.is_empty()
+            || !self.arguments.is_empty()
     }
 }
 
