@@ -4,7 +4,8 @@
 use std::io::{self, Write};
 
 use perfblame_analysis::{
-    CallView, Inferred, LatencyNode, LatencyTree, PathFunction, RankedPath, RoleTime, WaitView,
+    CallView, FunctionView, Inferred, LatencyNode, LatencyTree, PathFunction, RankedPath, RoleTime,
+    WaitView,
 };
 use serde::Serialize;
 
@@ -54,13 +55,20 @@ struct Waited {
     count: Option<u64>,
 }
 
+/// A function, in every row that is about one.
 #[derive(Serialize)]
-struct Waiter<'a> {
-    node: usize,
+struct Whose<'a> {
     function: &'a str,
     component: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     package: Option<&'a str>,
+}
+
+#[derive(Serialize)]
+struct Waiter<'a> {
+    node: usize,
+    #[serde(flatten)]
+    whose: Whose<'a>,
     role: &'a str,
     on: &'static str,
     total: i64,
@@ -81,10 +89,8 @@ struct RoleRow<'a> {
 
 #[derive(Serialize)]
 struct FunctionRow<'a> {
-    function: &'a str,
-    component: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    package: Option<&'a str>,
+    #[serde(flatten)]
+    whose: Whose<'a>,
     layer: &'static str,
     contexts: usize,
     count: u64,
@@ -97,10 +103,8 @@ struct FunctionRow<'a> {
 struct Node<'a> {
     id: usize,
     parent: Option<u32>,
-    function: &'a str,
-    component: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    package: Option<&'a str>,
+    #[serde(flatten)]
+    whose: Whose<'a>,
     layer: &'static str,
     count: u64,
     conservative: Mode,
@@ -143,10 +147,8 @@ struct Path<'a> {
 
 #[derive(Serialize)]
 struct Step<'a> {
-    function: &'a str,
-    component: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    package: Option<&'a str>,
+    #[serde(flatten)]
+    whose: Whose<'a>,
     layer: &'static str,
     latency: i64,
     rank: usize,
@@ -175,9 +177,7 @@ impl<'a> Answer<'a> {
             roles: answer.roles.iter().map(role).collect(),
             functions: (answer.functions.iter())
                 .map(|row| FunctionRow {
-                    function: &row.function.name,
-                    component: row.function.component.as_deref(),
-                    package: row.function.package.as_deref(),
+                    whose: whose(&row.function),
                     layer: row.function.layer.name(),
                     contexts: row.contexts,
                     count: row.count,
@@ -196,12 +196,18 @@ impl<'a> Answer<'a> {
     }
 }
 
+fn whose(function: &FunctionView) -> Whose<'_> {
+    Whose {
+        function: &function.name,
+        component: function.component.as_deref(),
+        package: function.package.as_deref(),
+    }
+}
+
 fn waiter(row: &WaitView) -> Waiter<'_> {
     Waiter {
         node: row.node,
-        function: &row.function.name,
-        component: row.function.component.as_deref(),
-        package: row.function.package.as_deref(),
+        whose: whose(&row.function),
         role: &row.role,
         on: row.on.name(),
         total: row.total,
@@ -233,9 +239,7 @@ fn node<'a>(id: usize, row: &'a LatencyNode, tree: &'a LatencyTree) -> Node<'a> 
     Node {
         id,
         parent: row.parent,
-        function: &function.name,
-        component: function.component.as_deref(),
-        package: function.package.as_deref(),
+        whose: whose(function),
         layer: function.layer.name(),
         count,
         conservative: mode(row.latency.conservative),
@@ -275,9 +279,7 @@ fn path(row: &RankedPath) -> Path<'_> {
             .map(|row| {
                 let (latency, rank) = step(row);
                 Step {
-                    function: &row.function.name,
-                    component: row.function.component.as_deref(),
-                    package: row.function.package.as_deref(),
+                    whose: whose(&row.function),
                     layer: row.function.layer.name(),
                     latency,
                     rank,

@@ -1,5 +1,34 @@
 //! The cases, as table 2 of the paper has them: causes within programs, and delays in what they load.
 
+/// How redis is started: it listens on a socket in the case's folder only.
+macro_rules! redis {
+    ($($more:literal),*) => {
+        &[
+            "./redis-server",
+            "--port",
+            "0",
+            "--unixsocket",
+            "redis.sock",
+            "--save",
+            "",
+            "--appendonly",
+            "no",
+            $($more),*
+        ]
+    };
+}
+
+/// How redis is asked: once it answers, and it ends afterwards.
+macro_rules! ask_redis {
+    ($commands:literal) => {
+        concat!(
+            "for i in $(seq 100); do redis-cli -s redis.sock ping >/dev/null 2>&1 && break; sleep 0.05; done\n",
+            $commands,
+            "\nredis-cli -s redis.sock shutdown nosave"
+        )
+    };
+}
+
 mod injected;
 mod internal;
 mod unseen;

@@ -12,7 +12,7 @@ use crate::plain::{self, Sizes};
 use crate::rank::{Found, Wanted, find};
 use crate::recording::{Way, prepare, record};
 use crate::script::{self, Event};
-use crate::work::{Work, key};
+use perfblame_eval_steps::{Work, key};
 
 /// A row of the table.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]

@@ -17,7 +17,7 @@ use crate::machine::{PROGRAMS_RUN_ON, Ticking};
 use crate::plain;
 use crate::programs::{Program, build};
 use crate::script;
-use crate::work::Work;
+use perfblame_eval_steps::Work;
 
 /// Which events stacks are taken at.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -19,4 +19,3 @@ pub mod programs;
 pub mod rank;
 pub mod recording;
 pub mod script;
-pub mod work;

@@ -12,8 +12,8 @@ use perfblame_eval_introperf::overhead::LOADS;
 use perfblame_eval_introperf::programs::PROGRAMS;
 use perfblame_eval_introperf::rank::Found;
 use perfblame_eval_introperf::recording::Way;
-use perfblame_eval_introperf::work::{Work, write_whole};
 use perfblame_eval_introperf::{causes, inference, machine, overhead};
+use perfblame_eval_steps::{Work, write_whole};
 
 /// How often each load is run each way.
 const ROUNDS: usize = 5;
@@ -53,7 +53,7 @@ fn main() -> Result<()> {
         machine::tick();
         return Ok(());
     }
-    let work = Work::at(&args.work.clone().unwrap_or_else(Work::usual_folder))?;
+    let work = Work::at(&args.work.clone().unwrap_or_else(|| Work::usual_folder("introperf")))?;
     let cases = if args.programs_only { Vec::new() } else { chosen(&args.only)? };
     machine::go_first();
     let perfblame = match &args.perfblame {

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::exact::median;
 use crate::machine::{CLIENTS_RUN_ON, PROGRAMS_RUN_ON, install, shell};
-use crate::work::Work;
+use perfblame_eval_steps::Work;
 
 /// How a program is run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

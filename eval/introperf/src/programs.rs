@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 
 use crate::machine::shell;
-use crate::work::{Work, key};
+use perfblame_eval_steps::{Work, key};
 
 /// A program and something for it to do.
 #[derive(Clone, Copy, Debug)]

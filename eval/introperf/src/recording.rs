@@ -10,7 +10,7 @@ use anyhow::{Context, Result, bail};
 use crate::case::{Case, Side};
 use crate::cases::HEADER;
 use crate::machine::{CLIENTS_RUN_ON, PROGRAMS_RUN_ON, Ticking, shell};
-use crate::work::{Work, key};
+use perfblame_eval_steps::{Work, key};
 
 /// What may be recorded at once; more is a mistake in a case.
 const TIMEOUT: Duration = Duration::from_secs(90);

@@ -13,7 +13,7 @@ use crate::inputs::{Ready, prepare};
 use crate::maven::{self, Artifact, Needs};
 use crate::programs::Program;
 use crate::run::{How, Ran, Release, profile_of, run};
-use crate::work::{Work, file_key, key};
+use perfblame_eval_steps::{Work, file_key, key};
 
 /// What is done.
 #[derive(Clone, Debug)]

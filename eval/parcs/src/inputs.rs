@@ -7,7 +7,7 @@ use anyhow::{Context, Result, bail};
 
 use crate::maven::{self, Artifact, Needs};
 use crate::programs::{From, Input, Program};
-use crate::work::{Work, key, write_whole};
+use perfblame_eval_steps::{Work, key, write_whole};
 
 /// An input that is there.
 #[derive(Clone, Debug)]

@@ -16,4 +16,3 @@ pub mod maven;
 pub mod paper;
 pub mod programs;
 pub mod run;
-pub mod work;

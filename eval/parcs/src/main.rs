@@ -10,7 +10,7 @@ use clap::Parser;
 use perfblame_eval_parcs::document;
 use perfblame_eval_parcs::experiment::{Measured, Plan, agent, kept, measure};
 use perfblame_eval_parcs::programs::{PROGRAMS, Program};
-use perfblame_eval_parcs::work::{Work, write_whole};
+use perfblame_eval_steps::{Work, write_whole};
 
 /// The experiment of the PARCS paper, rerun
 #[derive(Parser)]
@@ -37,7 +37,7 @@ struct Args {
 
 fn main() -> Result<()> {
     let args = Args::parse();
-    let work = Work::at(&args.work.clone().unwrap_or_else(Work::usual_folder))?;
+    let work = Work::at(&args.work.clone().unwrap_or_else(|| Work::usual_folder("parcs")))?;
     let programs = programs(&args.only)?;
     if !args.document_only {
         measure_all(&args, &work, &programs)?;

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::inputs::{Ready, jars};
 use crate::programs::Program;
-use crate::work::{Work, file_key, key};
+use perfblame_eval_steps::{Work, file_key, key};
 
 /// What a run may take; programs at hand take a few seconds.
 const TIMEOUT: Duration = Duration::from_secs(600);

@@ -14,7 +14,7 @@ use perfblame_eval_parcs::document::document;
 use perfblame_eval_parcs::experiment::{Cost, Measured, Measurement, order};
 use perfblame_eval_parcs::maven::{Artifact, Needs, project};
 use perfblame_eval_parcs::programs::{From, PROGRAMS};
-use perfblame_eval_parcs::work::{Work, key};
+use perfblame_eval_steps::{Work, key};
 
 /// A folder of one test, gone in the end.
 struct Scratch(PathBuf);

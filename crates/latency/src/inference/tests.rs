@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use expect_test::{Expect, expect};
-use perfblame_cct::{Frame, Function, Grain, Profile, Thread, Times};
+use perfblame_cct::{Frame, Function, Grain, Layer, Profile, Thread, Times};
 use proptest::prelude::*;
 
 use super::*;

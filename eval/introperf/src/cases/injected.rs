@@ -157,11 +157,7 @@ kill -TERM $(cat apache.pid)",
 awk 'BEGIN { for (i = 0; i < 300; i++) { print "SET key:" i " value-of-" i; print "GRADE text-" i } }' > asked.txt"#,
         base: REDIS,
         buggy: REDIS,
-        client: Some(
-            r"for i in $(seq 100); do redis-cli -s redis.sock ping >/dev/null 2>&1 && break; sleep 0.05; done
-redis-cli -s redis.sock < asked.txt > $SIDE.out
-redis-cli -s redis.sock shutdown nosave",
-        ),
+        client: Some(ask_redis!(r"redis-cli -s redis.sock < asked.txt > $SIDE.out")),
         ..PLAIN
     },
     Case {
@@ -254,19 +250,7 @@ END"#,
     },
 ];
 
-const REDIS: &[&str] = &[
-    "./redis-server",
-    "--port",
-    "0",
-    "--unixsocket",
-    "redis.sock",
-    "--save",
-    "",
-    "--appendonly",
-    "no",
-    "--loadmodule",
-    "./{side}/grade.so",
-];
+const REDIS: &[&str] = redis!["--loadmodule", "./{side}/grade.so"];
 
 const OPENSSL: &[&str] = &[
     "/usr/bin/openssl",

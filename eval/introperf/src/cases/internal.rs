@@ -113,12 +113,10 @@ awk 'BEGIN { for (i = 0; i < 300; i++) print "GET key:" i }' > base.txt
 awk 'BEGIN { for (i = 0; i < 300; i++) print i % 15 == 0 ? "KEYS key:*99?7*1" : "GET key:" i }' > buggy.txt"#,
         base: REDIS,
         buggy: REDIS,
-        client: Some(
-            r"for i in $(seq 100); do redis-cli -s redis.sock ping >/dev/null 2>&1 && break; sleep 0.05; done
-redis-cli -s redis.sock debug populate 60000 key 8 >/dev/null
-redis-cli -s redis.sock < $SIDE.txt > $SIDE.out
-redis-cli -s redis.sock shutdown nosave",
-        ),
+        client: Some(ask_redis!(
+            r"redis-cli -s redis.sock debug populate 60000 key 8 >/dev/null
+redis-cli -s redis.sock < $SIDE.txt > $SIDE.out"
+        )),
         ..PLAIN
     },
     Case {
@@ -218,17 +216,4 @@ cat part part part part part part part part part > buggy.txt"#,
     },
 ];
 
-/// Listens on a socket in the case's folder only.
-const REDIS: &[&str] = &[
-    "./redis-server",
-    "--port",
-    "0",
-    "--unixsocket",
-    "redis.sock",
-    "--save",
-    "",
-    "--appendonly",
-    "no",
-    "--enable-debug-command",
-    "yes",
-];
+const REDIS: &[&str] = redis!["--enable-debug-command", "yes"];

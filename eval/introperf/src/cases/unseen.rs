@@ -43,12 +43,10 @@ awk 'BEGIN { for (i = 0; i < 200; i++) print "LINDEX list " i }' > base.txt
 awk 'BEGIN { for (i = 0; i < 200; i++) print i % 4 == 0 ? "LPOS list nothing" : "LINDEX list " i }' > buggy.txt"#,
         base: REDIS,
         buggy: REDIS,
-        client: Some(
-            r"for i in $(seq 100); do redis-cli -s redis.sock ping >/dev/null 2>&1 && break; sleep 0.05; done
-redis-cli -s redis.sock < fill.txt > /dev/null
-redis-cli -s redis.sock < $SIDE.txt > $SIDE.out
-redis-cli -s redis.sock shutdown nosave",
-        ),
+        client: Some(ask_redis!(
+            r"redis-cli -s redis.sock < fill.txt > /dev/null
+redis-cli -s redis.sock < $SIDE.txt > $SIDE.out"
+        )),
         ..PLAIN
     },
     Case {
@@ -72,14 +70,4 @@ redis-cli -s redis.sock shutdown nosave",
     },
 ];
 
-const REDIS: &[&str] = &[
-    "./redis-server",
-    "--port",
-    "0",
-    "--unixsocket",
-    "redis.sock",
-    "--save",
-    "",
-    "--appendonly",
-    "no",
-];
+const REDIS: &[&str] = redis![];

@@ -1,4 +1,5 @@
-//! The work folder: results of steps, each under a name made from what went into the step.
+//! Experiments that take hours go on where they were interrupted: the work folder keeps results of steps, each under a
+//! name made from what went into the step.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -21,12 +22,15 @@ impl Work {
         Ok(Self { folder })
     }
 
-    /// The user's cache folder, where nobody named another.
-    pub fn usual_folder() -> PathBuf {
+    /// The folder of an experiment in the user's cache, where nobody named another.
+    pub fn usual_folder(experiment: &str) -> PathBuf {
         let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
         let cache = set("XDG_CACHE_HOME").map(PathBuf::from);
         let cache = cache.or_else(|| set("HOME").map(|home| Path::new(&home).join(".cache")));
-        cache.unwrap_or_else(std::env::temp_dir).join("perfblame").join("eval-parcs")
+        cache
+            .unwrap_or_else(std::env::temp_dir)
+            .join("perfblame")
+            .join(format!("eval-{experiment}"))
     }
 
     /// A place in the folder.

@@ -1,0 +1,179 @@
+//! From the last stack of a thread to the next: which calls go on, which are over and which begin, and what the time
+//! between is worth to each.
+
+use perfblame_cct::ProfileBuilder;
+
+use super::{Continuity, Inference, Instance, at};
+use crate::calls::{End, Moments, OpenCall};
+
+impl Inference {
+    pub(super) fn own(&mut self, builder: &mut ProfileBuilder, row: usize, call: usize, time: i64) {
+        let (Some(metrics), state) = (self.metrics, &self.states[row]) else { return };
+        let Some(call) = state.calls.get(call) else { return };
+        if time > 0 {
+            builder.add(call.cursor, Some(state.thread), metrics.latency, time);
+            let slot = at(&mut self.busy, call.cursor.node().index());
+            *slot = slot.saturating_add(time);
+            self.ran = self.ran.saturating_add(time);
+        }
+    }
+
+    /// Closes the innermost call of a thread.
+    pub(super) fn close(&mut self, builder: &mut ProfileBuilder, row: usize, end: End) {
+        let state = &mut self.states[row];
+        state.frames.pop();
+        let (Some(call), Some(metrics)) = (state.calls.pop(), self.metrics) else { return };
+        let took = call.took(end);
+        let thread = state.thread;
+        let totals = at(&mut self.totals, call.cursor.node().index());
+        totals.count += 1;
+        totals.conservative.add(took.conservative);
+        totals.aggressive.add(took.aggressive);
+        totals.estimate.add(took.estimate);
+        totals.longest.add(took.longest);
+        builder.add(call.cursor, Some(thread), metrics.instances, 1);
+        builder.time_call(
+            call.begun,
+            call.begun.saturating_add(took.estimate),
+            call.cursor,
+            Some(thread),
+        );
+        if self.options.instances {
+            self.instances.push(Instance {
+                node: call.cursor.node(),
+                thread,
+                start: call.first,
+                conservative: took.conservative,
+                aggressive: took.aggressive,
+                estimate: took.estimate,
+                longest: took.longest,
+            });
+        }
+    }
+
+    /// How many calls of a thread's last stack go on in `self.clean`.
+    pub(super) fn in_common(&self, row: usize) -> usize {
+        let (before, now) = (&self.states[row].frames, &self.clean);
+        let exact = before.iter().zip(now).take_while(|(before, now)| before == now).count();
+        let same = |at: usize| match (before.get(at), now.get(at)) {
+            (Some(before), Some(now)) => {
+                self.cleaner.function(*before) == self.cleaner.function(*now)
+            }
+            _ => false,
+        };
+        match self.options.continuity {
+            Continuity::CallSites => exact + usize::from(same(exact)),
+            Continuity::Functions => {
+                exact + (exact..before.len()).take_while(|at| same(*at)).count()
+            }
+        }
+    }
+
+    /// A stack whose outermost frames are missing goes on where the last one has its outermost frame.
+    pub(super) fn complete(&mut self, builder: &mut ProfileBuilder, row: usize, cut: bool) {
+        let before = &self.states[row].frames;
+        let Some(outermost) = self.clean.first() else { return };
+        if before.first() != Some(outermost) && !before.is_empty() {
+            let same = |at: usize| {
+                before
+                    .get(at..)
+                    .unwrap_or_default()
+                    .iter()
+                    .zip(&self.clean)
+                    .take_while(|(a, b)| a == b)
+                    .count()
+            };
+            // Of several places that with the longest agreement, of equals the innermost.
+            let candidates = (1..before.len()).filter(|at| before[*at] == *outermost);
+            if let Some(found) = candidates.max_by_key(|at| (same(*at), *at)) {
+                let above = before[..found].to_vec();
+                self.clean.splice(0..0, above);
+                return;
+            }
+        }
+        if cut {
+            let truncated = self.cleaner.truncated(builder);
+            self.clean.insert(0, truncated);
+        }
+    }
+
+    /// Takes the stack in `self.clean`, of which the innermost `exact` calls begin right now.
+    pub(super) fn observe(
+        &mut self,
+        builder: &mut ProfileBuilder,
+        row: usize,
+        time: i64,
+        exact: usize,
+    ) {
+        let state = &mut self.states[row];
+        if state.fresh {
+            if state.started == 0 {
+                state.started = time;
+            } else {
+                self.unobserved = self.unobserved.saturating_add(time.saturating_sub(state.seen));
+            }
+            (state.seen, state.settled, state.fresh) = (time, time, false);
+        }
+        let common = self.in_common(row);
+        let before = self.states[row].frames.len();
+        let gone = before - common;
+        let new = (self.clean.len() - common).saturating_sub(exact);
+        let between = usize::from(common > 0);
+        let (seen, settled) = (self.states[row].seen, self.states[row].settled);
+        let moments = Moments::between(settled, time, gone + new + between);
+        for piece in 1..=gone {
+            self.own(builder, row, before - piece, moments.length(piece));
+            let end = End { seen, expected: moments.end(piece), latest: time };
+            self.close(builder, row, end);
+        }
+        if common > 0 {
+            self.own(builder, row, common - 1, moments.length(gone + 1));
+            // The same function at another place of it.
+            if let (Some(slot), Some(frame)) =
+                (self.states[row].frames.get_mut(common - 1), self.clean.get(common - 1))
+            {
+                *slot = *frame;
+            }
+        }
+        for place in common..self.clean.len() {
+            let frame = self.clean[place];
+            let cursor = match self.states[row].calls.last() {
+                Some(caller) => builder.child(caller.cursor, frame),
+                None => builder.root(frame),
+            };
+            let number = place - common;
+            let known = number >= new;
+            let begun = if known { time } else { moments.end(gone + between + number) };
+            let earliest = if known { time } else { settled.min(seen) };
+            let state = &mut self.states[row];
+            state.frames.push(frame);
+            state.calls.push(OpenCall { cursor, first: time, earliest, begun });
+            if !known {
+                let piece = moments.length(gone + between + number + 1);
+                self.own(builder, row, place, piece);
+            }
+        }
+        let state = &mut self.states[row];
+        (state.seen, state.settled) = (time, time);
+    }
+
+    /// Closes the calls of a thread from `from` on, at a time that is known.
+    pub(super) fn close_from(
+        &mut self,
+        builder: &mut ProfileBuilder,
+        row: usize,
+        from: usize,
+        time: i64,
+    ) {
+        while self.states[row].calls.len() > from {
+            self.close(builder, row, End::at(time));
+        }
+    }
+
+    pub(super) fn close_all(&mut self, builder: &mut ProfileBuilder, row: usize, time: i64) {
+        self.close_from(builder, row, 0, time);
+        let state = &mut self.states[row];
+        (state.call, state.off, state.fresh) = (None, None, true);
+        state.started = 0;
+    }
+}
