@@ -12,6 +12,8 @@ pub(crate) struct OpenCall {
     pub(crate) earliest: i64,
     /// Where between the two it is expected to have begun.
     pub(crate) begun: i64,
+    /// How long it ran itself, so far.
+    pub(crate) ran: i64,
 }
 
 /// How a call ends.
@@ -70,7 +72,8 @@ pub(crate) struct Moments {
 impl Moments {
     /// `pieces` pieces between two times.
     pub(crate) fn between(from: i64, to: i64, pieces: usize) -> Self {
-        let pieces = i64::try_from(pieces).unwrap_or(i64::MAX).max(1);
+        // No stack is that deep; below, the square of it is still a number.
+        let pieces = i64::from(i32::try_from(pieces).unwrap_or(i32::MAX)).max(1);
         Self { from, gap: to.saturating_sub(from).max(0), pieces }
     }
 
@@ -78,8 +81,8 @@ impl Moments {
     pub(crate) fn end(&self, piece: usize) -> i64 {
         let piece = i64::try_from(piece).unwrap_or(i64::MAX).min(self.pieces);
         let (whole, rest) = (self.gap / self.pieces, self.gap % self.pieces);
-        let part = i128::from(rest) * i128::from(piece) / i128::from(self.pieces);
-        self.from.saturating_add(whole.saturating_mul(piece)).saturating_add(part as i64)
+        let part = rest * piece / self.pieces;
+        self.from.saturating_add(whole.saturating_mul(piece)).saturating_add(part)
     }
 
     /// The length of piece `piece`, counted from 1.

@@ -47,6 +47,12 @@ struct Known {
     lock: bool,
 }
 
+impl Known {
+    fn locks(&self) -> bool {
+        self.lock && self.kind == KnownKind::CRuntime
+    }
+}
+
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum KnownKind {
     /// The outermost frames are missing here.
@@ -73,6 +79,38 @@ pub(crate) struct Cleaned {
     pub(crate) user: bool,
     /// There was a page fault on the way.
     pub(crate) fault: bool,
+    /// It is in the code of a lock.
+    pub(crate) lock: bool,
+}
+
+/// The program's part of the last stack of a thread, as it was taken and cleaned. Most of the next one is the same, and
+/// need not be looked at again.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct LastStack {
+    taken: Vec<FrameId>,
+    clean: Vec<FrameId>,
+    /// So many of the outermost frames taken are none.
+    nowhere: usize,
+    cut: bool,
+    /// Where the first lock is.
+    lock: Option<usize>,
+}
+
+impl LastStack {
+    /// Keeps the part that is the same in `stack`, and says how many frames that is.
+    fn keep_common(&mut self, stack: &[FrameId]) -> usize {
+        let same = self.taken.iter().zip(stack).take_while(|(last, now)| last == now).count();
+        if same <= self.nowhere {
+            self.taken.clear();
+            self.clean.clear();
+            (self.nowhere, self.cut, self.lock) = (0, false, None);
+            return 0;
+        }
+        self.taken.truncate(same);
+        self.clean.truncate(same - self.nowhere);
+        self.lock = self.lock.filter(|at| *at < same);
+        same
+    }
 }
 
 /// Cleans stacks, and remembers what frames are.
@@ -84,31 +122,39 @@ pub(crate) struct Cleaner {
 }
 
 impl Cleaner {
-    /// Puts the calls of `stack`, outermost first, into `out`.
+    /// Puts the calls of `stack`, outermost first, into `out`; `last` is the last stack of the same thread.
     pub(crate) fn clean(
         &mut self,
         builder: &mut ProfileBuilder,
         stack: &[FrameId],
         within: Within,
+        last: &mut LastStack,
         out: &mut Vec<FrameId>,
     ) -> Cleaned {
+        let user = self.clean_user(builder, stack, last);
         out.clear();
-        let mut cleaned = Cleaned::default();
+        out.extend_from_slice(&last.clean);
+        let mut cleaned = Cleaned {
+            cut: last.cut,
+            user: !out.is_empty(),
+            lock: last.lock.is_some(),
+            ..Cleaned::default()
+        };
         let (mut entered, mut kernel) = (false, false);
         let mut body = None;
         let mut kernel_at = 0;
-        for frame in stack {
+        for frame in &stack[user..] {
             let known = self.known(builder, *frame);
             match known.kind {
                 KnownKind::Truncated => cleaned.cut = true,
                 KnownKind::Nowhere => {
-                    // At the outer end it is where the walk ended; further in, a function like any other.
                     if !out.is_empty() {
                         out.push(known.clean);
                     }
                 }
                 KnownKind::User | KnownKind::CRuntime => {
                     cleaned.user = true;
+                    cleaned.lock |= known.locks();
                     out.push(known.clean);
                 }
                 KnownKind::Call => {}
@@ -167,6 +213,36 @@ impl Cleaner {
         cleaned
     }
 
+    /// Cleans the program's part of a stack, up to the kernel's, and says how many frames that is.
+    fn clean_user(
+        &mut self,
+        builder: &mut ProfileBuilder,
+        stack: &[FrameId],
+        last: &mut LastStack,
+    ) -> usize {
+        let mut at = last.keep_common(stack);
+        while let Some(frame) = stack.get(at) {
+            let known = self.known(builder, *frame);
+            match known.kind {
+                // At the outer end it is where the walk ended; further in, a function like any other.
+                KnownKind::Truncated | KnownKind::Nowhere if last.clean.is_empty() => {
+                    last.cut |= known.kind == KnownKind::Truncated;
+                    last.nowhere += 1;
+                }
+                KnownKind::User | KnownKind::CRuntime | KnownKind::Nowhere => {
+                    if known.locks() && last.lock.is_none() {
+                        last.lock = Some(at);
+                    }
+                    last.clean.push(known.clean);
+                }
+                _ => break,
+            }
+            last.taken.push(*frame);
+            at += 1;
+        }
+        at
+    }
+
     /// The frame that stands for outermost frames that are missing.
     pub(crate) fn truncated(&mut self, builder: &mut ProfileBuilder) -> FrameId {
         *self.truncated.get_or_insert_with(|| builder.named_frame(TRUNCATED, Layer::Runtime))
@@ -180,12 +256,6 @@ impl Cleaner {
             Some(KnownKind::Kernel(_)) => Place::Kernel,
             _ => Place::User,
         }
-    }
-
-    /// True when a stack as it was taken is in the code of a lock.
-    pub(crate) fn takes_lock(&self, stack: &[FrameId]) -> bool {
-        let known = |frame: &FrameId| self.known.get(frame.index()).copied().flatten();
-        stack.iter().filter_map(known).any(|known| known.lock && known.kind == KnownKind::CRuntime)
     }
 
     /// Why a thread leaves its processor, by its stack as it was taken; nothing is known where that is outside of the
@@ -288,27 +358,29 @@ mod tests {
     use super::*;
     use expect_test::{Expect, expect};
     use perfblame_cct::{Grain, Times};
+    use proptest::prelude::*;
+
+    fn frame(builder: &mut ProfileBuilder, word: &str) -> FrameId {
+        let (name, component) = word.split_once('@').unwrap_or((word, "/bin/app"));
+        let (component, layer) = match component {
+            "k" => (Some("[kernel.kallsyms]"), Layer::Kernel),
+            "libc" => (Some("/lib/libc.so.6"), Layer::Library),
+            "" => (None, Layer::Application),
+            other => (Some(other), Layer::Application),
+        };
+        let name = builder.string(name);
+        let component = component.map(|component| builder.string(component));
+        let function = Function { component, ..Function::named(name) }.in_layer(layer);
+        let function = builder.function(function);
+        builder.frame(Frame::of(function))
+    }
 
     /// Cleans a stack of `name` (application), `name@libc` and `name@k` (kernel) frames, outermost first.
     #[track_caller]
     fn check(stack: &str, within: &str, expected: &Expect) {
         let mut builder = ProfileBuilder::new(Grain::Functions, Times::Drop);
-        let frames: Vec<FrameId> = stack
-            .split_whitespace()
-            .map(|word| {
-                let (name, component) = word.split_once('@').unwrap_or((word, "/bin/app"));
-                let (component, layer) = match component {
-                    "k" => ("[kernel.kallsyms]", Layer::Kernel),
-                    "libc" => ("/lib/libc.so.6", Layer::Library),
-                    other => (other, Layer::Application),
-                };
-                let name = builder.string(name);
-                let component = builder.string(component);
-                let function = Function::named(name).in_component(component).in_layer(layer);
-                let function = builder.function(function);
-                builder.frame(Frame::of(function))
-            })
-            .collect();
+        let frames: Vec<FrameId> =
+            stack.split_whitespace().map(|word| frame(&mut builder, word)).collect();
         let call = |builder: &mut ProfileBuilder, name: &str| Some(builder.string(name));
         let within = match within.split_once(' ') {
             Some(("edge", name)) => Within::Edge(call(&mut builder, name)),
@@ -318,7 +390,7 @@ mod tests {
         };
         let mut out = Vec::new();
         let mut cleaner = Cleaner::default();
-        cleaner.clean(&mut builder, &frames, within, &mut out);
+        cleaner.clean(&mut builder, &frames, within, &mut LastStack::default(), &mut out);
         let names: Vec<_> = out
             .iter()
             .map(|frame| builder.symbols.name(builder.symbols.frame(*frame).function))
@@ -365,5 +437,28 @@ mod tests {
             "anywhere",
             &expect!["main parse sort qsort"],
         );
+    }
+
+    proptest! {
+        /// What is remembered of the last stack never changes what becomes of the next.
+        #[test]
+        fn the_last_stack_makes_no_difference(stacks in prop::collection::vec(prop::collection::vec(0usize..9, 0..8), 1..12)) {
+            let words = [
+                "main", "work", "read@libc", "pthread_mutex_lock@libc", "[unknown]@", "(truncated)@", "vfs_read@k",
+                "do_syscall_64@k", "irq_exit@k",
+            ];
+            let mut builder = ProfileBuilder::new(Grain::Functions, Times::Drop);
+            let frames = words.map(|word| frame(&mut builder, word));
+            let mut cleaner = Cleaner::default();
+            let mut last = LastStack::default();
+            for stack in stacks {
+                let stack: Vec<FrameId> = stack.iter().map(|at| frames[*at]).collect();
+                let (mut one, mut other) = (Vec::new(), Vec::new());
+                let (within, mut fresh) = (Within::Anywhere(None), LastStack::default());
+                let known = cleaner.clean(&mut builder, &stack, within, &mut last, &mut one);
+                let anew = cleaner.clean(&mut builder, &stack, within, &mut fresh, &mut other);
+                prop_assert_eq!((known, one), (anew, other));
+            }
+        }
     }
 }

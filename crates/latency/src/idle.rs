@@ -5,9 +5,8 @@
 //! which the thread waits again and again, each time in a branch that does nothing but wait.
 
 use hashbrown::{HashMap, HashSet};
-use perfblame_cct::{Layer, OpenNode, ProfileBuilder, ThreadId};
+use perfblame_cct::{OpenNode, ProfileBuilder, ThreadId};
 
-use crate::FOR_WORK;
 use crate::inference::Inference;
 use crate::off_cpu::{Wait, WaitKey, WaitSum};
 use crate::wait::WaitOn;
@@ -32,8 +31,8 @@ const ALIKE: f64 = 0.8;
 /// The main thread of a program waits for the others when they run for at least this part of the wait.
 const OTHERS_RUN: f64 = 0.3;
 
-/// Decides which waits are for work, and moves them out of the way.
-pub(crate) fn settle(inference: &mut Inference, builder: &mut ProfileBuilder) -> Vec<Wait> {
+/// Decides which waits are for work. Waits come by context and thread.
+pub(crate) fn tell_apart(inference: &Inference, builder: &ProfileBuilder) -> Vec<Wait> {
     let mut found: Vec<(WaitKey, WaitSum)> =
         inference.waits.iter().map(|(key, sum)| (*key, *sum)).collect();
     found.sort_unstable_by_key(|(key, _)| *key);
@@ -61,10 +60,6 @@ pub(crate) fn settle(inference: &mut Inference, builder: &mut ProfileBuilder) ->
             waits.push(Wait { node, thread, on, waker, total: sum.total, count: sum.count, idle });
         }
     }
-    for wait in waits.iter().filter(|wait| wait.idle) {
-        set_aside(inference, builder, wait);
-    }
-    waits.sort_by_key(|wait| (std::cmp::Reverse(wait.total), wait.node, wait.thread, wait.on));
     waits
 }
 
@@ -113,8 +108,7 @@ struct Branches {
 impl Branches {
     fn of(inference: &Inference, builder: &ProfileBuilder, found: &[(WaitKey, WaitSum)]) -> Self {
         let nodes = builder.nodes();
-        let mut busy = inference.busy.clone();
-        busy.resize(nodes, 0);
+        let mut busy = inference.tally.ran(nodes);
         let mut other_calls = inference.other_calls.clone();
         other_calls.resize(nodes, 0);
         let mut waits = vec![0i64; nodes];
@@ -183,8 +177,7 @@ fn look_at(
         return Site::BottomOfLoop;
     }
     let Some(round) = branches.loop_around(builder, key.node) else { return Site::BottomOfLoop };
-    let Some(metrics) = inference.metrics else { return Site::WithinWork };
-    let calls = builder.value(round, Some(key.thread), metrics.instances).max(1).unsigned_abs();
+    let calls = inference.tally.calls(round, key.thread).max(1);
     let rounds = if calls <= 2 { ROUNDS } else { MANY_ROUNDS };
     if count >= rounds.saturating_mul(calls) {
         Site::BottomOfLoop
@@ -193,17 +186,4 @@ fn look_at(
     } else {
         Site::WithinWork
     }
-}
-
-/// Takes a wait out of the latency of its function and puts it below it, as idle time.
-fn set_aside(inference: &Inference, builder: &mut ProfileBuilder, wait: &Wait) {
-    let Some(metrics) = inference.metrics else { return };
-    let frame = builder.named_frame(FOR_WORK, Layer::Idle);
-    let waits = builder.cursor(wait.node);
-    let thread = Some(wait.thread);
-    for metric in [metrics.latency, metrics.waiting, metrics.waiting_on[wait.on as usize]] {
-        builder.add(waits, thread, metric, wait.total.saturating_neg());
-    }
-    let idle = builder.child(waits, frame);
-    builder.add(idle, thread, metrics.latency, wait.total);
 }

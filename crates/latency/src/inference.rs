@@ -23,17 +23,16 @@ mod waiting;
 
 use hashbrown::{HashMap, HashSet};
 use perfblame_cct::{
-    EventKind, EventSink, FrameId, FunctionId, Leaving, Metric, MetricId, OpenNode, Placement,
-    ProfileBuilder, StackEvent, ThreadId, Unit,
+    EventKind, EventSink, FrameId, FunctionId, Leaving, OpenNode, Placement, ProfileBuilder,
+    StackEvent, ThreadId,
 };
 
 use crate::cleaning::{Cleaned, Cleaner, Place, Within};
-use crate::idle;
 use crate::off_cpu::{Wait, WaitKey, WaitSum};
+use crate::tally::Tally;
 use crate::thread::ThreadState;
 use crate::totals::NodeLatency;
-use crate::wait::WaitOn;
-use crate::{INSTANCES, LATENCY, WAITING};
+use crate::{idle, metrics};
 
 /// When a call goes on from one event to the next.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -73,19 +72,10 @@ pub struct Instance {
     pub longest: i64,
 }
 
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Metrics {
-    pub(crate) latency: MetricId,
-    pub(crate) instances: MetricId,
-    pub(crate) waiting: MetricId,
-    pub(crate) waiting_on: [MetricId; WaitOn::ALL.len()],
-}
-
 /// Infers latencies from the events of a trace.
 #[derive(Debug, Default)]
 pub struct Inference {
     options: Options,
-    pub(crate) metrics: Option<Metrics>,
     cleaner: Cleaner,
     states: Vec<ThreadState>,
     /// From a thread to its state.
@@ -93,8 +83,7 @@ pub struct Inference {
     /// From a thread's number to its state: threads get other names while they run.
     of_tid: HashMap<u64, u32>,
     totals: Vec<NodeLatency>,
-    /// Running time of each context, by node.
-    pub(crate) busy: Vec<i64>,
+    pub(crate) tally: Tally,
     /// Waiting that is credited to a context and happened below it, less what happened in it and is credited elsewhere;
     /// by node.
     moved: Vec<i64>,
@@ -106,7 +95,6 @@ pub struct Inference {
     finished_waits: Vec<Wait>,
     instances: Vec<Instance>,
     clean: Vec<FrameId>,
-    run_queue: Option<FrameId>,
     span: Option<(i64, i64)>,
     sees_switches: bool,
     sees_calls: bool,
@@ -183,17 +171,6 @@ impl Inference {
             .collect()
     }
 
-    fn metrics(&mut self, builder: &mut ProfileBuilder) -> Metrics {
-        *self.metrics.get_or_insert_with(|| {
-            let mut time = |name: &str| builder.metric(Metric::exact(name, Unit::Nanoseconds));
-            let latency = time(LATENCY);
-            let waiting = time(WAITING);
-            let waiting_on = WaitOn::ALL.map(|on| time(&format!("{WAITING} on {}", on.name())));
-            let instances = builder.metric(Metric::exact(INSTANCES, Unit::Count));
-            Metrics { latency, instances, waiting, waiting_on }
-        })
-    }
-
     /// The row of a thread's state.
     fn state_of(&mut self, builder: &ProfileBuilder, thread: ThreadId) -> usize {
         if let Some(Some(row)) = self.of_thread.get(thread.index()) {
@@ -208,7 +185,14 @@ impl Inference {
         if row == next {
             self.states.push(ThreadState::new(thread));
         }
-        self.states[row as usize].thread = thread;
+        let state = &mut self.states[row as usize];
+        if state.thread != thread {
+            // What it did so far it did under its old name.
+            for call in &mut state.calls {
+                self.tally.add(call.cursor.node(), state.thread, std::mem::take(&mut call.ran), 0);
+            }
+        }
+        state.thread = thread;
         if self.of_thread.len() <= thread.index() {
             self.of_thread.resize(thread.index() + 1, None);
         }
@@ -228,7 +212,6 @@ fn at<T: Clone + Default>(table: &mut Vec<T>, row: usize) -> &mut T {
 impl EventSink for Inference {
     fn event(&mut self, builder: &mut ProfileBuilder, event: StackEvent, stack: &[FrameId]) {
         let StackEvent { time, thread, kind } = event;
-        self.metrics(builder);
         let row = self.state_of(builder, thread);
         let state = &self.states[row];
         if !state.fresh && time < state.seen {
@@ -241,7 +224,7 @@ impl EventSink for Inference {
         match kind {
             EventKind::SwitchIn => {
                 self.sees_switches = true;
-                return self.switched_in(builder, row, time);
+                return self.switched_in(row, time);
             }
             EventKind::Wakeup(by) => {
                 if let Some(off) = &mut self.states[row].off {
@@ -280,9 +263,8 @@ impl EventSink for Inference {
             EventKind::Exit(_) => Within::Edge(current),
             _ => Within::Anywhere(current),
         };
-        let mut clean = std::mem::take(&mut self.clean);
-        let mut cleaned = self.cleaner.clean(builder, stack, within, &mut clean);
-        self.clean = clean;
+        let last = &mut self.states[row].last;
+        let mut cleaned = self.cleaner.clean(builder, stack, within, last, &mut self.clean);
         let had_user = || {
             self.states[row]
                 .frames
@@ -304,7 +286,7 @@ impl EventSink for Inference {
             cleaned.call = cleaned.call.map(|at| at + added);
         }
         self.looks += u64::from(!broken);
-        self.seen_again(builder, row, time);
+        self.seen_again(row, time);
         let exact = match kind {
             EventKind::Enter(_) if !broken => 1,
             _ if broken => 0,
@@ -312,14 +294,14 @@ impl EventSink for Inference {
         };
         self.returned_from_wait(builder, row, kind);
         if let EventKind::Exit(_) = kind {
-            self.waited_by_nature(builder, row, time, stack);
+            self.waited_by_nature(builder, row, time, cleaned);
         }
         self.observe(builder, row, time, exact);
         match kind {
             EventKind::Enter(name) => self.entered(builder, row, name, time),
             EventKind::Exit(_) => self.exited(builder, row, cleaned.call, time),
             EventKind::SwitchOut(leaving) => {
-                self.switched_out(builder, row, time, leaving, (cleaned, stack));
+                self.switched_out(builder, row, time, leaving, cleaned);
             }
             _ => {}
         }
@@ -336,7 +318,6 @@ impl EventSink for Inference {
     }
 
     fn finish(&mut self, builder: &mut ProfileBuilder) {
-        let metrics = self.metrics(builder);
         let end = self.span.map_or(0, |(_, last)| last);
         for row in 0..self.states.len() {
             if let Some(off) = self.states[row].off.take()
@@ -344,29 +325,24 @@ impl EventSink for Inference {
             {
                 // It waits to this day.
                 let until = off.woken.map_or(end, |(woken, _)| woken);
-                self.waited(builder, row, off, until);
+                self.waited(row, off, until);
                 self.states[row].seen = until.max(self.states[row].seen);
             }
             let seen = self.states[row].seen;
             self.close_from(builder, row, 0, seen);
         }
-        self.finished_waits = idle::settle(self, builder);
-        for wait in self.finished_waits.iter().filter(|wait| wait.idle) {
+        let mut waits = idle::tell_apart(self, builder);
+        for wait in waits.iter().filter(|wait| wait.idle) {
             let slot = at(&mut self.moved, wait.node.index());
             *slot = slot.saturating_sub(wait.total);
         }
-        self.totals.resize(builder.nodes(), NodeLatency::default());
-        let mut keep = vec![metrics.latency, metrics.waiting];
-        let waited: Vec<WaitOn> =
-            self.finished_waits.iter().filter(|wait| !wait.idle).map(|wait| wait.on).collect();
-        let on =
-            WaitOn::ALL.into_iter().filter(|on| waited.contains(on) && *on != WaitOn::RunQueue);
-        keep.extend(on.map(|on| metrics.waiting_on[on as usize]));
-        keep.push(metrics.instances);
         // Running time is known as finely as threads are looked at: what falls between two looks is a guess.
         let between = self.ran.checked_div(i64::try_from(self.looks).unwrap_or(i64::MAX));
-        builder.set_period(metrics.latency, between.unwrap_or(0));
-        builder.choose_metrics(&keep);
+        let tally = std::mem::take(&mut self.tally);
+        metrics::settle(builder, tally, &waits, between.unwrap_or(0));
+        waits.sort_by_key(|wait| (std::cmp::Reverse(wait.total), wait.node, wait.thread, wait.on));
+        self.finished_waits = waits;
+        self.totals.resize(builder.nodes(), NodeLatency::default());
         self.warn(builder);
     }
 }

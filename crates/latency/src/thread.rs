@@ -3,6 +3,7 @@
 use perfblame_cct::{FrameId, StringId, ThreadId};
 
 use crate::calls::OpenCall;
+use crate::cleaning::LastStack;
 use crate::wait::WaitOn;
 
 /// A thread between two of its events.
@@ -12,6 +13,8 @@ pub(crate) struct ThreadState {
     pub(crate) thread: ThreadId,
     /// The calls of its last stack, outermost first, with exact addresses.
     pub(crate) frames: Vec<FrameId>,
+    /// That stack as it was taken.
+    pub(crate) last: LastStack,
     /// The same calls.
     pub(crate) calls: Vec<OpenCall>,
     /// The last time at which all of them were surely open.
@@ -57,6 +60,7 @@ impl ThreadState {
         Self {
             thread,
             frames: Vec::new(),
+            last: LastStack::default(),
             calls: Vec::new(),
             seen: 0,
             settled: 0,

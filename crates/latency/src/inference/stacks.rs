@@ -7,31 +7,29 @@ use super::{Continuity, Inference, Instance, at};
 use crate::calls::{End, Moments, OpenCall};
 
 impl Inference {
-    pub(super) fn own(&mut self, builder: &mut ProfileBuilder, row: usize, call: usize, time: i64) {
-        let (Some(metrics), state) = (self.metrics, &self.states[row]) else { return };
-        let Some(call) = state.calls.get(call) else { return };
-        if time > 0 {
-            builder.add(call.cursor, Some(state.thread), metrics.latency, time);
-            let slot = at(&mut self.busy, call.cursor.node().index());
-            *slot = slot.saturating_add(time);
+    /// Credits running time to a call.
+    fn own(&mut self, row: usize, call: usize, time: i64) {
+        if let Some(call) = self.states[row].calls.get_mut(call) {
+            call.ran = call.ran.saturating_add(time);
             self.ran = self.ran.saturating_add(time);
         }
     }
 
     /// Closes the innermost call of a thread.
-    pub(super) fn close(&mut self, builder: &mut ProfileBuilder, row: usize, end: End) {
+    fn close(&mut self, builder: &mut ProfileBuilder, row: usize, end: End) {
         let state = &mut self.states[row];
         state.frames.pop();
-        let (Some(call), Some(metrics)) = (state.calls.pop(), self.metrics) else { return };
+        let Some(call) = state.calls.pop() else { return };
         let took = call.took(end);
         let thread = state.thread;
-        let totals = at(&mut self.totals, call.cursor.node().index());
+        let node = call.cursor.node();
+        let totals = at(&mut self.totals, node.index());
         totals.count += 1;
         totals.conservative.add(took.conservative);
         totals.aggressive.add(took.aggressive);
         totals.estimate.add(took.estimate);
         totals.longest.add(took.longest);
-        builder.add(call.cursor, Some(thread), metrics.instances, 1);
+        self.tally.add(node, thread, call.ran, 1);
         builder.time_call(
             call.begun,
             call.begun.saturating_add(took.estimate),
@@ -40,7 +38,7 @@ impl Inference {
         );
         if self.options.instances {
             self.instances.push(Instance {
-                node: call.cursor.node(),
+                node,
                 thread,
                 start: call.first,
                 conservative: took.conservative,
@@ -122,12 +120,12 @@ impl Inference {
         let (seen, settled) = (self.states[row].seen, self.states[row].settled);
         let moments = Moments::between(settled, time, gone + new + between);
         for piece in 1..=gone {
-            self.own(builder, row, before - piece, moments.length(piece));
+            self.own(row, before - piece, moments.length(piece));
             let end = End { seen, expected: moments.end(piece), latest: time };
             self.close(builder, row, end);
         }
         if common > 0 {
-            self.own(builder, row, common - 1, moments.length(gone + 1));
+            self.own(row, common - 1, moments.length(gone + 1));
             // The same function at another place of it.
             if let (Some(slot), Some(frame)) =
                 (self.states[row].frames.get_mut(common - 1), self.clean.get(common - 1))
@@ -147,10 +145,10 @@ impl Inference {
             let earliest = if known { time } else { settled.min(seen) };
             let state = &mut self.states[row];
             state.frames.push(frame);
-            state.calls.push(OpenCall { cursor, first: time, earliest, begun });
+            state.calls.push(OpenCall { cursor, first: time, earliest, begun, ran: 0 });
             if !known {
                 let piece = moments.length(gone + between + number + 1);
-                self.own(builder, row, place, piece);
+                self.own(row, place, piece);
             }
         }
         let state = &mut self.states[row];

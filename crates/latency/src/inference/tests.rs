@@ -3,10 +3,11 @@
 use std::fmt::Write as _;
 
 use expect_test::{Expect, expect};
-use perfblame_cct::{Frame, Function, Grain, Layer, Profile, Thread, Times};
+use perfblame_cct::{Frame, Function, Grain, Layer, MetricId, Profile, Thread, Times};
 use proptest::prelude::*;
 
 use super::*;
+use crate::WaitOn;
 
 /// A trace as it is drawn: one event per line, `time thread kind stack…`, frames outermost first. Kinds: `+read` and
 /// `-read` for begin and end of a system call, `out` (blocked), `preempted`, `exit`, `in`, `woken:THREAD`, `tick`, `*`

@@ -1,9 +1,8 @@
 //! Time off the processor and in system calls: the kernel tells when it begins and ends, so nothing of it is inferred.
 
-use perfblame_cct::{EventKind, FrameId, Layer, Leaving, ProfileBuilder, StringId};
+use perfblame_cct::{EventKind, Leaving, ProfileBuilder, StringId};
 
 use super::{Inference, at};
-use crate::RUN_QUEUE;
 use crate::calls::OpenCall;
 use crate::cleaning::{Cleaned, Place};
 use crate::off_cpu::WaitKey;
@@ -12,14 +11,7 @@ use crate::wait::WaitOn;
 
 impl Inference {
     /// Credits a wait to the call that waits.
-    pub(super) fn waited(
-        &mut self,
-        builder: &mut ProfileBuilder,
-        row: usize,
-        off: Off,
-        until: i64,
-    ) {
-        let Some(metrics) = self.metrics else { return };
+    pub(super) fn waited(&mut self, row: usize, off: Off, until: i64) {
         let state = &self.states[row];
         let time = until.saturating_sub(off.since);
         let (Some(call), thread) = (state.calls.get(off.who).copied(), state.thread) else {
@@ -29,12 +21,9 @@ impl Inference {
             return;
         }
         let Some(on) = off.on else {
-            return self.queued(builder, row, off.who, time);
+            return self.queued(row, off.who, time);
         };
         self.move_waiting(row, Some(off.who), time);
-        builder.add(call.cursor, Some(thread), metrics.latency, time);
-        builder.add(call.cursor, Some(thread), metrics.waiting, time);
-        builder.add(call.cursor, Some(thread), metrics.waiting_on[on as usize], time);
         let waker = off.woken.and_then(|woken| woken.1);
         let node = call.cursor.node();
         let (may_idle, may_sleep) = (off.may_idle, off.may_sleep);
@@ -43,24 +32,13 @@ impl Inference {
     }
 
     /// Time in which a thread could have run, and somebody else did.
-    pub(super) fn queued(
-        &mut self,
-        builder: &mut ProfileBuilder,
-        row: usize,
-        who: usize,
-        time: i64,
-    ) {
-        let Some(metrics) = self.metrics else { return };
+    pub(super) fn queued(&mut self, row: usize, who: usize, time: i64) {
         let state = &self.states[row];
         let (Some(call), thread) = (state.calls.get(who).copied(), state.thread) else { return };
         if time <= 0 {
             return;
         }
-        let frame =
-            *self.run_queue.get_or_insert_with(|| builder.named_frame(RUN_QUEUE, Layer::Idle));
         self.move_waiting(row, None, time);
-        let at = builder.child(call.cursor, frame);
-        builder.add(at, Some(thread), metrics.latency, time);
         let key = WaitKey {
             node: call.cursor.node(),
             thread,
@@ -88,14 +66,14 @@ impl Inference {
     }
 
     /// Back on a processor, as is known for sure.
-    pub(super) fn switched_in(&mut self, builder: &mut ProfileBuilder, row: usize, time: i64) {
+    pub(super) fn switched_in(&mut self, row: usize, time: i64) {
         let Some(off) = self.states[row].off.take() else { return };
         let until = match (off.on, off.woken) {
             (Some(_), Some((woken, _))) => woken.clamp(off.since, time),
             _ => time,
         };
-        self.waited(builder, row, off, until);
-        self.queued(builder, row, off.who, time.saturating_sub(until));
+        self.waited(row, off, until);
+        self.queued(row, off.who, time.saturating_sub(until));
         let state = &mut self.states[row];
         // Nothing can have returned meanwhile.
         (state.seen, state.settled) = (time, time);
@@ -130,13 +108,13 @@ impl Inference {
     }
 
     /// The next event of a thread that was off its processor, and whose return to it was not seen.
-    pub(super) fn seen_again(&mut self, builder: &mut ProfileBuilder, row: usize, time: i64) {
+    pub(super) fn seen_again(&mut self, row: usize, time: i64) {
         let Some(off) = self.states[row].off.take() else { return };
         if off.on.is_none() {
             return;
         }
         let until = off.woken.map_or(time, |(woken, _)| woken.clamp(off.since, time));
-        self.waited(builder, row, off, until);
+        self.waited(row, off, until);
         let state = &mut self.states[row];
         state.settled = until;
         if off.woken.is_some() {
@@ -150,7 +128,7 @@ impl Inference {
         row: usize,
         time: i64,
         leaving: Leaving,
-        (cleaned, stack): (Cleaned, &[FrameId]),
+        cleaned: Cleaned,
     ) {
         self.sees_switches = true;
         let state = &mut self.states[row];
@@ -179,7 +157,7 @@ impl Inference {
                 let names = work
                     .filter_map(|frame| Some(builder.symbols.name(self.cleaner.function(*frame)?)));
                 let on = if cleaned.fault { WaitOn::PageFault } else { WaitOn::of(call, names) };
-                let may_idle = on.can_be_idle(call) && !self.cleaner.takes_lock(stack);
+                let may_idle = on.can_be_idle(call) && !cleaned.lock;
                 // Where system calls are not traced, this is all there is to see of them.
                 if call.is_some_and(is_for_serving) {
                     let known = builder.known_thread(state.thread);
@@ -246,7 +224,7 @@ impl Inference {
         builder: &mut ProfileBuilder,
         row: usize,
         time: i64,
-        stack: &[FrameId],
+        cleaned: Cleaned,
     ) {
         let Some(call) = self.states[row].call else { return };
         if call.left || self.sees_switches {
@@ -254,11 +232,11 @@ impl Inference {
         }
         let name = builder.symbols.text(call.name);
         let Some(on) = WaitOn::of_call(name) else { return };
-        let may_idle = on.can_be_idle(Some(name)) && !self.cleaner.takes_lock(stack);
+        let may_idle = on.can_be_idle(Some(name)) && !cleaned.lock;
         let since = self.states[row].settled.max(call.since);
         let may_sleep = WaitOn::can_be_sleep(Some(name));
         let off = Off { since, on: Some(on), may_idle, may_sleep, who: self.who(row), woken: None };
-        self.waited(builder, row, off, time);
+        self.waited(row, off, time);
         self.states[row].settled = time;
     }
 }
