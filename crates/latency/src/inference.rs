@@ -331,6 +331,7 @@ impl EventSink for Inference {
             let seen = self.states[row].seen;
             self.close_from(builder, row, 0, seen);
         }
+        self.tally.gather();
         let mut waits = idle::tell_apart(self, builder);
         for wait in waits.iter().filter(|wait| wait.idle) {
             let slot = at(&mut self.moved, wait.node.index());

@@ -3,6 +3,9 @@
 //! Every call that ends is counted here, several for each event, so this is where a long trace spends its time: a
 //! context that runs on one thread, as most do, is found by its number, and both figures stand side by side. The
 //! profile has a column per metric, and gets them when all is over.
+//!
+//! A table of many threads' contexts is larger than any cache. Additions are therefore gathered and made many at a time,
+//! so that the processor fetches the next rows while it waits for one.
 
 use hashbrown::HashMap;
 use perfblame_cct::{MetricId, OpenNode, ProfileBuilder, ThreadId};
@@ -12,7 +15,11 @@ use perfblame_cct::{MetricId, OpenNode, ProfileBuilder, ThreadId};
 pub(crate) struct Tally {
     first: Vec<Option<(ThreadId, Cost)>>,
     more: HashMap<(OpenNode, ThreadId), Cost>,
+    pending: Vec<(OpenNode, ThreadId, Cost)>,
 }
+
+/// Few enough to stay in the cache themselves.
+const GATHERED: usize = 512;
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Cost {
@@ -30,13 +37,24 @@ impl Cost {
 impl Tally {
     /// A context ran for so long on a thread, and so many calls of it are over.
     pub(crate) fn add(&mut self, node: OpenNode, thread: ThreadId, ran: i64, calls: i64) {
-        if self.first.len() <= node.index() {
-            self.first.resize(node.index() + 1, None);
+        self.pending.push((node, thread, Cost { ran, calls }));
+        if self.pending.len() >= GATHERED {
+            self.gather();
         }
-        match &mut self.first[node.index()] {
-            Some((on, cost)) if *on == thread => cost.add(ran, calls),
-            Some(_) => self.more.entry((node, thread)).or_default().add(ran, calls),
-            none => *none = Some((thread, Cost { ran, calls })),
+    }
+
+    /// Makes the additions that are waiting; to be called before anything is asked.
+    pub(crate) fn gather(&mut self) {
+        let highest = self.pending.iter().map(|(node, ..)| node.index() + 1).max();
+        if self.first.len() < highest.unwrap_or(0) {
+            self.first.resize(highest.unwrap_or(0), None);
+        }
+        for (node, thread, Cost { ran, calls }) in self.pending.drain(..) {
+            match &mut self.first[node.index()] {
+                Some((on, cost)) if *on == thread => cost.add(ran, calls),
+                Some(_) => self.more.entry((node, thread)).or_default().add(ran, calls),
+                none => *none = Some((thread, Cost { ran, calls })),
+            }
         }
     }
 
@@ -66,7 +84,8 @@ impl Tally {
     }
 
     /// Hands everything over to the profile.
-    pub(crate) fn settle(self, builder: &mut ProfileBuilder, ran: MetricId, calls: MetricId) {
+    pub(crate) fn settle(mut self, builder: &mut ProfileBuilder, ran: MetricId, calls: MetricId) {
+        self.gather();
         let mut hand = |node: OpenNode, thread: ThreadId, cost: Cost| {
             let at = builder.cursor(node);
             builder.add(at, Some(thread), ran, cost.ran);
