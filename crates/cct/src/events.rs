@@ -28,6 +28,9 @@ pub enum EventKind {
     SwitchIn,
     /// The thread may run again; by which thread, where that is known.
     Wakeup(Option<ThreadId>),
+    /// Since the last such event, the thread could have run for so many nanoseconds and had no processor. The stack at
+    /// it says nothing.
+    Queued(i64),
     /// The thread touched memory that is not there.
     PageFault,
     /// A clock looked where the thread is.

@@ -68,6 +68,7 @@ enum KnownKind {
 
 /// What became of a stack.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "four things that may each be so")]
 pub(crate) struct Cleaned {
     /// Where the frame of the system call is.
     pub(crate) call: Option<usize>,

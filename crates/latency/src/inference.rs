@@ -98,6 +98,8 @@ pub struct Inference {
     span: Option<(i64, i64)>,
     sees_switches: bool,
     sees_calls: bool,
+    /// Threads are told how long they had no processor.
+    hears_of_queues: bool,
     events: u64,
     /// Events with a stack, and the time that threads ran between them.
     looks: u64,
@@ -213,6 +215,9 @@ impl EventSink for Inference {
     fn event(&mut self, builder: &mut ProfileBuilder, event: StackEvent, stack: &[FrameId]) {
         let StackEvent { time, thread, kind } = event;
         let row = self.state_of(builder, thread);
+        if let EventKind::Queued(time) = kind {
+            return self.told_queued(row, time);
+        }
         let state = &self.states[row];
         if !state.fresh && time < state.seen {
             self.late += 1;

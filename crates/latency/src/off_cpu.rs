@@ -34,6 +34,14 @@ pub(crate) struct WaitKey {
     pub(crate) waker: Option<ThreadId>,
 }
 
+impl WaitKey {
+    /// Of time without a processor.
+    pub(crate) fn queue(node: OpenNode, thread: ThreadId) -> Self {
+        let (may_idle, may_sleep, waker) = (false, false, None);
+        Self { node, thread, on: WaitOn::RunQueue, may_idle, may_sleep, waker }
+    }
+}
+
 /// What they add up to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct WaitSum {

@@ -65,7 +65,7 @@ impl Tally {
             .chain(std::iter::repeat(0))
             .take(nodes)
             .collect();
-        #[expect(clippy::iter_over_hash_type, reason = "a sum of integers has no order")]
+        // A sum of integers has no order.
         for ((node, _), cost) in &self.more {
             if let Some(slot) = ran.get_mut(node.index()) {
                 *slot = slot.saturating_add(cost.ran);

@@ -4,6 +4,7 @@ use perfblame_cct::{FrameId, StringId, ThreadId};
 
 use crate::calls::OpenCall;
 use crate::cleaning::LastStack;
+use crate::off_cpu::WaitKey;
 use crate::wait::WaitOn;
 
 /// A thread between two of its events.
@@ -29,6 +30,33 @@ pub(crate) struct ThreadState {
     pub(crate) off: Option<Off>,
     /// It runs again after it waited: where among its calls the one is that did.
     pub(crate) waited_in: Option<usize>,
+    /// Since it was last told how long it had no processor.
+    pub(crate) recent: Recent,
+}
+
+/// Waits whose end is known by the thread's running again, not by who woke it: a part of each may have been waiting for
+/// a processor.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Recent {
+    /// Total and number, by place.
+    pub(crate) waits: Vec<(WaitKey, i64, u64)>,
+    /// Time in the run queue that is accounted for.
+    pub(crate) queued: i64,
+}
+
+impl Recent {
+    /// At most so many places; more in so short a time are not worth their memory.
+    pub(crate) fn add(&mut self, key: WaitKey, time: i64, most: usize) {
+        let full = self.waits.len() >= most;
+        match self.waits.iter_mut().find(|(known, ..)| *known == key) {
+            Some((_, total, count)) => {
+                *total = total.saturating_add(time);
+                *count += 1;
+            }
+            None if full => {}
+            None => self.waits.push((key, time, 1)),
+        }
+    }
 }
 
 /// A system call that has begun.
@@ -69,6 +97,7 @@ impl ThreadState {
             call: None,
             off: None,
             waited_in: None,
+            recent: Recent::default(),
         }
     }
 }

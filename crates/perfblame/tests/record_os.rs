@@ -58,6 +58,21 @@ __attribute__((noinline)) unsigned plugin_fetch(unsigned x) {
 unsigned plugin_draw(unsigned x) { return plugin_fetch(x) + 1; }
 ";
 
+/// Waits as long as ever, and computes `COST` times.
+const MIXED: &str = r"
+#include <time.h>
+__attribute__((noinline)) unsigned plugin_fetch(unsigned x) {
+    struct timespec pause = { 0, 3000000 };
+    nanosleep(&pause, 0);
+    return x + 1;
+}
+__attribute__((noinline)) unsigned plugin_shade(unsigned x) {
+    for (unsigned i = 0; i < COST; i++) x = x * 22695477u + 1u;
+    return x;
+}
+unsigned plugin_draw(unsigned x) { return plugin_fetch(plugin_shade(x)) + 1; }
+";
+
 fn compile(folder: &Folder, arguments: &[&str]) {
     let status = Command::new("cc").args(arguments).current_dir(folder.path()).status().unwrap();
     assert!(status.success(), "cc {arguments:?}");
@@ -81,6 +96,7 @@ fn made() -> Folder {
     folder.file("program.c", PROGRAM);
     folder.file("burns.c", BURNS);
     folder.file("waits.c", WAITS);
+    folder.file("mixed.c", MIXED);
     folder.file("mix.c", LIBRARY);
     compile(&folder, &["-O1", "-s", "-o", "program", "program.c", "-ldl"]);
     compile(&folder, &["-O1", "-g0", "-shared", "-fPIC", "-o", "libmix.so", "mix.c"]);
@@ -88,28 +104,36 @@ fn made() -> Folder {
     folder
 }
 
-/// Three runs with each of two plug-ins, by turns, so that whatever else the machine does meets both.
-fn before_and_after(folder: &Folder, source: &str, costs: [&str; 2], rounds: &str) -> Value {
-    let sides = ["before", "after"];
-    for (side, cost) in sides.iter().zip(costs) {
+/// Both plug-ins, for either side.
+fn plugins(folder: &Folder, source: &str, costs: [&str; 2]) {
+    for (side, cost) in SIDES.iter().zip(costs) {
         plugin(folder, source, cost, &format!("{side}.so"));
     }
+}
+
+const SIDES: [&str; 2] = ["before", "after"];
+
+/// One more run of a side.
+fn record(folder: &Folder, side: &str, run: usize, rounds: &str) {
+    install(folder, &format!("{side}.so"));
+    let mut words = vec!["record", "os", "--ignore-failure", "--output", side];
+    if run > 1 {
+        words.push("--append");
+    }
+    let done = folder.run(&[&words[..], &["--", "./program", rounds][..]].concat());
+    let said = String::from_utf8(done.stderr).unwrap();
+    assert_eq!(done.status.code(), Some(0), "{said}");
+    assert!(said.contains("stacks were taken, which cost the traced threads"), "{said}");
+    assert!(said.contains(&format!("next: perfblame infer {side}, or perfblame diff")), "{said}");
+    assert_eq!(String::from_utf8(done.stdout).unwrap().lines().count(), 1, "{said}");
+}
+
+/// Three runs with each of two plug-ins, by turns, so that whatever else the machine does meets both.
+fn before_and_after(folder: &Folder, source: &str, costs: [&str; 2], rounds: &str) -> Value {
+    plugins(folder, source, costs);
     for run in 1..=3 {
-        for side in sides {
-            install(folder, &format!("{side}.so"));
-            let mut words = vec!["record", "os", "--ignore-failure", "--output", side];
-            if run > 1 {
-                words.push("--append");
-            }
-            let done = folder.run(&[&words[..], &["--", "./program", rounds][..]].concat());
-            let said = String::from_utf8(done.stderr).unwrap();
-            assert_eq!(done.status.code(), Some(0), "{said}");
-            assert!(said.contains("stacks were taken, which cost the traced threads"), "{said}");
-            assert!(
-                said.contains(&format!("next: perfblame infer {side}, or perfblame diff")),
-                "{said}"
-            );
-            assert_eq!(String::from_utf8(done.stdout).unwrap().lines().count(), 1, "{said}");
+        for side in SIDES {
+            record(folder, side, run, rounds);
         }
     }
     let diff = json(folder, &["diff", "before", "after", "--format", "json"]);
@@ -163,6 +187,48 @@ fn a_plug_in_that_computes_longer_in_a_library_is_named() {
     if std::path::Path::new("/var/lib/dpkg/info").is_dir() {
         assert!(text.contains("\"package\":\"libc6 "), "{text}");
     }
+}
+
+/// Keeps processors busy until it is dropped.
+struct Load(Vec<std::process::Child>);
+
+impl Load {
+    fn start(processes: usize) -> Self {
+        let busy = || Command::new("sh").args(["-c", "while :; do :; done"]).spawn().unwrap();
+        Self((0..processes).map(|_| busy()).collect())
+    }
+}
+
+impl Drop for Load {
+    fn drop(&mut self) {
+        for child in &mut self.0 {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+/// The machine becomes busy between the two: the plug-in that sleeps then gets its processor back late, which is neither
+/// its doing nor a wait of its own.
+#[test]
+fn waiting_for_a_processor_is_not_blamed_on_who_sleeps() {
+    let folder = made();
+    plugins(&folder, "mixed.c", ["1000000", "8000000"]);
+    for run in 1..=3 {
+        record(&folder, "before", run, "40");
+    }
+    let processors = std::thread::available_parallelism().map_or(1, usize::from);
+    let load = Load::start(processors);
+    for run in 1..=3 {
+        record(&folder, "after", run, "40");
+    }
+    drop(load);
+    let diff = json(&folder, &["diff", "before", "after", "--format", "json"]);
+    assert_eq!(diff["verdict"], "regressed", "{diff}");
+    assert_eq!(diff["suspects"][0]["function"], "plugin_shade", "{diff}");
+    let infer = json(&folder, &["infer", "after", "--format", "json"]);
+    let queued = infer["time"]["run_queue"].as_i64().unwrap();
+    assert!(queued > 0, "{infer}");
 }
 
 #[test]

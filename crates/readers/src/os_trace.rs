@@ -14,6 +14,7 @@ use perfblame_cct::{
 };
 
 use crate::error::ReadError;
+use crate::perf_data::objects::RunDelay;
 use crate::text::number;
 use reorder::{Held, Window};
 use syscalls::Machine;
@@ -189,17 +190,21 @@ pub(crate) struct Emitter<'s> {
     sink: &'s mut dyn EventSink,
     threads: HashMap<u64, ThreadId>,
     window: Window,
+    /// What was noted beside the trace, and has not come up yet.
+    delays: std::iter::Peekable<std::vec::IntoIter<RunDelay>>,
 }
 
 impl<'s> Emitter<'s> {
     /// For events that are in order but for a few: they are held for so long that what is late finds its place.
     pub(crate) fn sorting(sink: &'s mut dyn EventSink) -> Self {
-        Self { sink, threads: HashMap::new(), window: Window::default() }
+        let delays = Vec::new().into_iter().peekable();
+        Self { sink, threads: HashMap::new(), window: Window::default(), delays }
     }
 
-    /// For events that are in order.
-    pub(crate) fn in_order(sink: &'s mut dyn EventSink) -> Self {
-        Self { sink, threads: HashMap::new(), window: Window::none() }
+    /// For events that are in order, and what was noted of their threads meanwhile.
+    pub(crate) fn in_order(sink: &'s mut dyn EventSink, delays: Vec<RunDelay>) -> Self {
+        let delays = delays.into_iter().peekable();
+        Self { sink, threads: HashMap::new(), window: Window::none(), delays }
     }
 
     /// The next event of the trace, in the thread it happened in; `stack` is outermost first.
@@ -210,6 +215,7 @@ impl<'s> Emitter<'s> {
         traced: Traced<'_>,
         stack: &[FrameId],
     ) {
+        self.delays_until(builder, time);
         if let Some(tid) = builder.known_thread(thread).and_then(|known| known.tid) {
             self.threads.insert(tid, thread);
         }
@@ -252,6 +258,16 @@ impl<'s> Emitter<'s> {
         }
     }
 
+    /// Hands on what was noted up to a time; a thread without events has nothing that it could be about.
+    fn delays_until(&mut self, builder: &mut ProfileBuilder, time: i64) {
+        while let Some(delay) = self.delays.next_if(|delay| delay.time <= time) {
+            if let Some(thread) = self.threads.get(&delay.thread) {
+                let (time, kind) = (delay.time, EventKind::Queued(delay.nanos));
+                self.sink.event(builder, StackEvent { time, thread: *thread, kind }, &[]);
+            }
+        }
+    }
+
     /// Events are missing here.
     pub(crate) fn lost(&mut self, builder: &mut ProfileBuilder, events: u64) {
         self.flush(builder);
@@ -261,6 +277,7 @@ impl<'s> Emitter<'s> {
     /// That was all.
     pub(crate) fn finish(mut self, builder: &mut ProfileBuilder) {
         self.flush(builder);
+        self.delays_until(builder, i64::MAX);
         self.sink.finish(builder);
     }
 

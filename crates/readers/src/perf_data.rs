@@ -93,7 +93,8 @@ fn read_recording(
             let mut stream = input.into_stream()?;
             std::io::copy(&mut stream.by_ref().take(PIPE_HEADER), &mut std::io::sink())?;
             let recording = Recording::default();
-            let start = Start { order: opening.order, offset: PIPE_HEADER, recording, origin };
+            let (order, delays) = (opening.order, Vec::new());
+            let start = Start { order, offset: PIPE_HEADER, recording, origin, delays };
             // A pipe may keep us waiting, a packed file must be unpacked: both on a thread of its own.
             read_records(ReadAhead::new(stream), start, options, sink)
         }
@@ -101,12 +102,14 @@ fn read_recording(
             let mut file = input.into_seekable()?;
             let (recording, data) = read_file_header(&mut *file, opening.order)?;
             origin.release.clone_from(&recording.release);
-            origin.objects = objects::read(&mut *file);
+            let added = objects::read(&mut *file);
+            origin.objects = added.objects;
             let end = file.seek(SeekFrom::End(0))?;
             file.seek(SeekFrom::Start(data.offset))?;
             let there = end.saturating_sub(data.offset);
             let size = data.size.unwrap_or(there);
-            let start = Start { order: opening.order, offset: data.offset, recording, origin };
+            let (order, delays) = (opening.order, added.delays);
+            let start = Start { order, offset: data.offset, recording, origin, delays };
             let (mut profile, placement) = read_records(file.take(size), start, options, sink)?;
             let cut = match data.size {
                 None => Some(
@@ -133,6 +136,7 @@ struct Start {
     offset: u64,
     recording: Recording,
     origin: Origin,
+    delays: Vec<objects::RunDelay>,
 }
 
 /// Walks stacks on a thread of its own and names their frames on this one.
@@ -143,8 +147,8 @@ fn read_records(
     sink: Option<&mut dyn EventSink>,
 ) -> Result<(Profile, Option<Placement>), ReadError> {
     let (send, batches) = sync_channel(BATCHES);
+    let Start { order, offset, recording, origin, delays } = start;
     let walk = move || {
-        let Start { order, offset, recording, origin } = start;
         let mut session = Session::new(order, recording, origin, Outbox::new(send));
         let mut records = Records::new(input, order, offset);
         while let Some(record) = records.next() {
@@ -153,7 +157,8 @@ fn read_records(
         session.finish(records.damage)
     };
     let walking = thread::Builder::new().name("walk".to_owned()).spawn(walk)?;
-    let mut naming = Naming::new(options, sink.map(Emitter::in_order));
+    let trace = sink.map(|sink| Emitter::in_order(sink, delays));
+    let mut naming = Naming::new(options, trace);
     for batch in batches {
         naming.take(batch);
     }

@@ -33,7 +33,7 @@ mod uftrace;
 pub use choose::{Choice, choose};
 pub use error::RecordError;
 pub use origin::{FileOrigin, origins_of};
-pub use os::{OsEvents, OsTrace, Running};
+pub use os::{OsEvents, OsTrace, RunDelay, Running};
 pub use profiler::{CallGraph, Event, JavaExact, Profiler, Settings, Tried};
 pub use program::{Input, Output, Program};
 pub use record::{Recorded, frequency_for, record_run, record_running, run_plain};

@@ -9,7 +9,9 @@
 //!
 //! The program is perf's direct child: wrappers that replace themselves leave broken stacks behind.
 
+mod delays;
 mod events;
+mod family;
 pub mod permit;
 mod rate;
 
@@ -29,6 +31,7 @@ use crate::perf::control::Control;
 use crate::perf::{self, call_graph_of, has_samples};
 use crate::record::{Made, Run};
 use crate::{Profiler, RecordError, elf, install};
+pub use delays::RunDelay;
 use events::Plan;
 use permit::paranoid;
 use rate::{Rate, Watched};
@@ -108,11 +111,11 @@ pub fn record(run: &Run<'_>) -> Result<Made, RecordError> {
         Ok(())
     })?;
     ended.cpu = ended.cpu.saturating_sub(watch.own_cpu);
-    watch.conclude(&mut notes);
     let own = watch.own_cpu;
+    let delays = watch.conclude(&mut notes);
     let files = tracer.files();
     let complaint = "the recording is empty".to_owned();
-    Ok(Made { notes, complaint, tracer_cpu: Some(own), ..Made::of(ended, files) })
+    Ok(Made { notes, complaint, tracer_cpu: Some(own), delays, ..Made::of(ended, files) })
 }
 
 /// Traces what runs already. An interrupt ends the recording and keeps it.
@@ -174,14 +177,15 @@ pub fn record_running(run: &Run<'_>, running: Running) -> Result<Made, RecordErr
         }
         Ok(())
     })?;
-    watch.conclude(&mut notes);
+    let delays = watch.conclude(&mut notes);
     let files = tracer.files();
     let said = fs::read_to_string(&log).unwrap_or_default();
     if files.is_empty() && !said.trim().is_empty() {
         return Err(perf::refusal(said.trim().to_owned(), paranoid()));
     }
     let complaint = "nothing happened while recording".to_owned();
-    let mut made = Made { notes, complaint, tracer_cpu: Some(ended.cpu), ..Made::of(ended, files) };
+    let mut made =
+        Made { notes, complaint, tracer_cpu: Some(ended.cpu), delays, ..Made::of(ended, files) };
     // perf ends with the signal we sent it.
     made.ended.status = std::process::ExitStatus::default();
     Ok(made)
@@ -244,7 +248,7 @@ impl Tracer {
             tracer: self,
             size: run.settings.size_limit.unwrap_or(SIZE_LIMIT),
             duration: run.settings.os.duration,
-            rate: self.dense.map(|_| Rate::new(watched)),
+            rate: Rate::new(watched),
             stopped: false,
             own_cpu: Duration::ZERO,
             why: None,
@@ -257,7 +261,7 @@ struct Watch<'a> {
     tracer: &'a Tracer,
     size: u64,
     duration: Option<Duration>,
-    rate: Option<Rate>,
+    rate: Rate,
     stopped: bool,
     /// CPU time of perf itself.
     own_cpu: Duration,
@@ -266,7 +270,7 @@ struct Watch<'a> {
 
 impl Watch<'_> {
     fn look(&mut self, perf: u32, over: bool) {
-        if let Some(used) = rate::cpu_of(perf) {
+        if let Some(used) = family::cpu_of(perf) {
             self.own_cpu = used;
         }
         let control = self.tracer.control.as_ref();
@@ -281,27 +285,33 @@ impl Watch<'_> {
                 _ => format!("at {} MB", self.size >> 20),
             });
         }
-        if let (Some(rate), Some(dense), Some(control)) =
-            (&mut self.rate, self.tracer.dense, control)
-            && let Some(order) = rate.order(perf)
-        {
+        let order = self.rate.order(perf);
+        if let (Some(order), Some(dense), Some(control)) = (order, self.tracer.dense, control) {
             control.say(&format!("{} {dense}", order.word()));
         }
     }
 
-    fn conclude(&self, notes: &mut Vec<String>) {
+    /// Says what became of the recording, and hands out how long threads waited for processors.
+    fn conclude(self, notes: &mut Vec<String>) -> Vec<RunDelay> {
         if let Some(why) = &self.why {
             notes.push(format!(
                 "recording stopped {why}, as asked for by `--duration` or `--max-size`"
             ));
         }
-        if let Some(most) = self.rate.as_ref().and_then(Rate::thinned) {
+        if let Some(most) = self.rate.thinned().filter(|_| self.tracer.dense.is_some()) {
             notes.push(format!(
                 "there were up to {most} context switches a second: while there were, one in {} was \
                  recorded; `--full` records all",
                 events::SPARSE
             ));
         }
+        if self.rate.delays.full {
+            notes.push(
+                "how long threads waited for processors was noted for a part of the recording only"
+                    .to_owned(),
+            );
+        }
+        self.rate.delays.into_found()
     }
 }
 

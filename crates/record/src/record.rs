@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
 use crate::child::{self, Ended, Limits};
-use crate::{Profiler, Program, RecordError, Running, Settings};
+use crate::{Profiler, Program, RecordError, RunDelay, Running, Settings};
 use crate::{command, java, node, os, perf, python, uftrace};
 
 /// A run and what came of it.
@@ -33,6 +33,8 @@ pub struct Recorded {
     pub frequency: Option<u32>,
     /// CPU time of the tracer itself, where that is known.
     pub tracer_cpu: Option<Duration>,
+    /// How long threads waited for processors, where that was watched.
+    pub delays: Vec<RunDelay>,
     /// What is worth knowing: a fallback that was taken, a limit that was met.
     pub notes: Vec<String>,
 }
@@ -125,6 +127,7 @@ fn make(
     let made = record(&run)?;
     let mut recorded = Recorded { notes: made.notes, ..Recorded::of(made.ended) };
     recorded.tracer_cpu = made.tracer_cpu;
+    recorded.delays = made.delays;
     recorded.frequency = frequency.filter(|_| !profiler.is_exact());
     if made.files.is_empty() {
         // A program that failed may have done so before a profiler could see it, and its status says more.
@@ -149,7 +152,17 @@ impl Recorded {
     fn of(ended: Ended) -> Self {
         let Ended { status, wall, cpu, peak_memory, .. } = ended;
         let (profiles, notes) = (Vec::new(), Vec::new());
-        Self { profiles, status, wall, cpu, peak_memory, frequency: None, tracer_cpu: None, notes }
+        Self {
+            profiles,
+            status,
+            wall,
+            cpu,
+            peak_memory,
+            frequency: None,
+            tracer_cpu: None,
+            delays: Vec::new(),
+            notes,
+        }
     }
 }
 
@@ -172,6 +185,8 @@ pub struct Made {
     pub notes: Vec<String>,
     /// CPU time of the profiler itself, where it could be told apart.
     pub tracer_cpu: Option<Duration>,
+    /// How long threads waited for processors, where that was watched.
+    pub delays: Vec<RunDelay>,
     /// Why there may be no file, in the profiler's words or ours.
     pub complaint: String,
     pub help: Option<String>,
@@ -185,6 +200,7 @@ impl Made {
             files,
             notes: Vec::new(),
             tracer_cpu: None,
+            delays: Vec::new(),
             complaint: String::new(),
             help: None,
         }

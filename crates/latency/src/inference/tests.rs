@@ -11,7 +11,7 @@ use crate::WaitOn;
 
 /// A trace as it is drawn: one event per line, `time thread kind stack…`, frames outermost first. Kinds: `+read` and
 /// `-read` for begin and end of a system call, `out` (blocked), `preempted`, `exit`, `in`, `woken:THREAD`, `tick`, `*`
-/// for any other, `lost:N`. Frames: `name`, `name/2` for another place in it, `name@libc`, `name@k` for the kernel's.
+/// for any other, `lost:N`, `queued:N` for so long without a processor since the last of these. Frames: `name`, `name/2` for another place in it, `name@libc`, `name@k` for the kernel's.
 struct Trace {
     builder: ProfileBuilder,
     inference: Inference,
@@ -61,6 +61,7 @@ impl Trace {
                 Some(("lost", count)) => {
                     return self.inference.lost(&mut self.builder, count.parse().unwrap());
                 }
+                Some(("queued", time)) => EventKind::Queued(time.parse().unwrap()),
                 Some(("woken", by)) => EventKind::Wakeup(Some(self.thread(by))),
                 _ => match word.split_at(1) {
                     ("+", name) => EventKind::Enter(self.builder.string(name)),
@@ -301,6 +302,41 @@ fn a_processor_that_is_taken_away_is_nobodys_latency() {
 }
 
 /// A thread of a pool waits for work between tasks, and within one of them for a lock.
+/// Of 60 without a processor 10 are seen; the first wait cannot have had more than it took, the rest is shared by two.
+#[test]
+fn waiting_for_a_processor_is_taken_out_of_waits() {
+    check(
+        "0 t * main work
+         10 t out main nap clock_nanosleep@libc do_syscall_64@k __x64_sys_clock_nanosleep@k schedule@k
+         20 t in
+         20 t preempted main work
+         30 t in
+         30 t out main rest clock_nanosleep@libc do_syscall_64@k __x64_sys_clock_nanosleep@k schedule@k
+         130 t in
+         130 t out main rest clock_nanosleep@libc do_syscall_64@k __x64_sys_clock_nanosleep@k schedule@k
+         230 t in
+         230 t * main work
+         240 t queued:60
+         250 t * main work",
+        &expect![[r#"
+            main 1x 250 250 250 250 own 3
+              work 3x 30 40 33 40 own 23
+                (run queue) 0x 0 0 0 0 own 10
+              nap 1x 10 10 14 20 own 4
+                clock_nanosleep 1x 10 10 10 10 own 0
+                (run queue) 0x 0 0 0 0 own 10
+              rest 1x 200 200 200 200 own 160
+                clock_nanosleep 2x 200 200 200 200 own 0
+                (run queue) 0x 0 0 0 0 own 40
+            rest waits 160 on sleep
+            rest waits 40 on run queue
+            work waits 10 on run queue
+            nap waits 10 on run queue
+            nap waits 0 on sleep
+        "#]],
+    );
+}
+
 #[test]
 fn waiting_for_work_is_told_from_waiting_within_work() {
     let mut trace = String::new();
@@ -417,6 +453,7 @@ fn drawn(events: &[(u8, u8, u8, Vec<u8>)]) -> String {
             4 => "preempted",
             5 => "woken:t0",
             6 => "tick",
+            7 => "queued:9",
             _ => "*",
         };
         let words = ["a", "b/2", "c@libc", "vfs_read@k"];

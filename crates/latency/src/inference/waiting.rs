@@ -9,6 +9,9 @@ use crate::off_cpu::WaitKey;
 use crate::thread::{InCall, Off};
 use crate::wait::WaitOn;
 
+/// So many places of waits are kept of each thread before it is known whether anybody will ask for them.
+const FIRST_WAITS: usize = 32;
+
 impl Inference {
     /// Credits a wait to the call that waits.
     pub(super) fn waited(&mut self, row: usize, off: Off, until: i64) {
@@ -29,6 +32,10 @@ impl Inference {
         let (may_idle, may_sleep) = (off.may_idle, off.may_sleep);
         let key = WaitKey { node, thread, on, may_idle, may_sleep, waker };
         self.waits.entry(key).or_default().add(time);
+        if off.woken.is_none() {
+            let most = if self.hears_of_queues { 1024 } else { FIRST_WAITS };
+            self.states[row].recent.add(key, time, most);
+        }
     }
 
     /// Time in which a thread could have run, and somebody else did.
@@ -39,15 +46,35 @@ impl Inference {
             return;
         }
         self.move_waiting(row, None, time);
-        let key = WaitKey {
-            node: call.cursor.node(),
-            thread,
-            on: WaitOn::RunQueue,
-            may_idle: false,
-            may_sleep: false,
-            waker: None,
-        };
-        self.waits.entry(key).or_default().add(time);
+        self.waits.entry(WaitKey::queue(call.cursor.node(), thread)).or_default().add(time);
+        let known = &mut self.states[row].recent.queued;
+        *known = known.saturating_add(time);
+    }
+
+    /// A thread had no processor for so long in all: what is more than it was seen to be held up came at the end of its
+    /// waits. Each time it was woken it may have been kept from running, so each wait has an equal part of that.
+    pub(super) fn told_queued(&mut self, row: usize, time: i64) {
+        self.hears_of_queues = true;
+        let recent = std::mem::take(&mut self.states[row].recent);
+        let mut left = time.saturating_sub(recent.queued);
+        let mut waits = recent.waits;
+        // The shortest first: what is more than they took is left to the others.
+        waits.sort_by_key(|(key, total, count)| (*total / (*count as i64).max(1), *key));
+        let mut others: u64 = waits.iter().map(|(_, _, count)| *count).sum();
+        for (key, total, count) in waits {
+            if left <= 0 {
+                break;
+            }
+            let part = (i128::from(left) * i128::from(count) / i128::from(others.max(1))) as i64;
+            let part = part.min(total);
+            others -= count;
+            left -= part;
+            let Some(wait) = self.waits.get_mut(&key).filter(|_| part > 0) else { continue };
+            wait.total = wait.total.saturating_sub(part);
+            self.waits.entry(WaitKey::queue(key.node, key.thread)).or_default().add(part);
+            let slot = at(&mut self.moved, key.node.index());
+            *slot = slot.saturating_sub(part);
+        }
     }
 
     /// Notes that time spent in the innermost call is credited to another one, or to none.

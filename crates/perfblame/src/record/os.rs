@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use perfblame_readers::Input;
-use perfblame_readers::perf_data::objects::{self, Object, Role};
+use perfblame_readers::perf_data::objects::{self, Object, Role, RunDelay};
 use perfblame_readers::perf_data::{Contents, Mapped, contents};
 use perfblame_record::{OsEvents, OsTrace, Recorded, Running, origins_of};
 
@@ -67,7 +67,13 @@ pub fn complete(run: &Recorded, with_binaries: bool) -> Vec<String> {
     let Some(path) = run.profiles.first() else { return Vec::new() };
     let Some(contents) = contents_of(path) else { return Vec::new() };
     let mut said = vec![cost(&contents, run.wall, run.tracer_cpu)];
-    if let Err(error) = objects::append(path, &described(&contents.mapped)) {
+    let signed = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
+    let delays = run.delays.iter().map(|delay| RunDelay {
+        time: signed(delay.time),
+        thread: delay.thread.into(),
+        nanos: signed(delay.nanos),
+    });
+    if let Err(error) = objects::append(path, &described(&contents.mapped), delays) {
         said.push(format!("layers and packages could not be noted in {}: {error}", path.display()));
     }
     if with_binaries && let Some(folder) = path.parent() {

@@ -1,11 +1,13 @@
-//! What `perfblame record os` adds to a recording: whose code each mapped file is, and which package brought it.
+//! What `perfblame record os` adds to a recording: whose code each mapped file is, which package brought it, and how long
+//! threads waited for a processor.
 //!
-//! Both are known on the machine that is recorded, and perf writes neither. They stand behind everything that the header
+//! All are known on the machine that is recorded, and perf writes none of it. They stand behind everything that the header
 //! of the file speaks of, so that perf itself does not notice: lines of text, their length as eight bytes, little end
 //! first, and eight letters.
 //!
 //! ```text
 //! LAYER TAB PACKAGE TAB PATH NEWLINE
+//! run-queue TAB THREAD TAB UNTIL TAB NANOSECONDS NEWLINE
 //! ```
 
 use std::fmt::Write as _;
@@ -39,6 +41,26 @@ pub struct Object {
 /// Mapped files by their paths.
 pub type Objects = HashMap<String, Object>;
 
+/// A thread had to wait for a processor.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RunDelay {
+    /// Until when, in nanoseconds on the recording's clock.
+    pub time: i64,
+    /// The thread's number.
+    pub thread: u64,
+    /// How long since the last time.
+    pub nanos: i64,
+}
+
+/// All that was added.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Added {
+    /// What is known of mapped files.
+    pub objects: Objects,
+    /// How long threads waited for processors, by time.
+    pub delays: Vec<RunDelay>,
+}
+
 /// How a mapped file came into a process.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Role {
@@ -69,8 +91,15 @@ pub fn file_name(path: &str, build_id: &[u8]) -> String {
     format!("{base}-{}", hex(build_id))
 }
 
-/// Adds to a complete recording what is known of its mapped files.
-pub fn append(file: &Path, objects: &[(String, Object)]) -> io::Result<()> {
+/// The first word of lines about threads.
+const RUN_QUEUE: &str = "run-queue";
+
+/// Adds to a complete recording what is known of its mapped files and of its threads.
+pub fn append(
+    file: &Path,
+    objects: &[(String, Object)],
+    delays: impl IntoIterator<Item = RunDelay>,
+) -> io::Result<()> {
     let mut text = String::new();
     for (path, object) in objects {
         let package = object.package.as_deref().unwrap_or_default();
@@ -80,14 +109,17 @@ pub fn append(file: &Path, objects: &[(String, Object)]) -> io::Result<()> {
         }
         let _ = writeln!(text, "{}\t{package}\t{path}", object.layer.name());
     }
+    for RunDelay { time, thread, nanos } in delays {
+        let _ = writeln!(text, "{RUN_QUEUE}\t{thread}\t{time}\t{nanos}");
+    }
     let size = (text.len() as u64).to_le_bytes();
     let mut file = OpenOptions::new().append(true).open(file)?;
     file.write_all(&[text.as_bytes(), &size, MAGIC].concat())
 }
 
-/// What is known of mapped files; nothing where nothing was added.
-pub fn read(file: &mut (impl Read + Seek + ?Sized)) -> Objects {
-    lines(file).map_or_else(|_| Objects::default(), |text| parse(&text))
+/// What was added; nothing where nothing was.
+pub fn read(file: &mut (impl Read + Seek + ?Sized)) -> Added {
+    lines(file).map_or_else(|_| Added::default(), |text| parse(&text))
 }
 
 fn lines(file: &mut (impl Read + Seek + ?Sized)) -> io::Result<String> {
@@ -107,20 +139,30 @@ fn lines(file: &mut (impl Read + Seek + ?Sized)) -> io::Result<String> {
     Ok(String::from_utf8_lossy(&text).into_owned())
 }
 
-fn parse(text: &str) -> Objects {
-    let mut objects = Objects::default();
+fn parse(text: &str) -> Added {
+    let mut added = Added::default();
     for line in text.lines() {
         let mut fields = line.splitn(3, '\t');
-        let (Some(layer), Some(package), Some(path)) =
-            (fields.next(), fields.next(), fields.next())
+        let (Some(kind), Some(second), Some(rest)) = (fields.next(), fields.next(), fields.next())
         else {
             continue;
         };
-        let Some(layer) = Layer::from_name(layer) else { continue };
-        let package = (!package.is_empty()).then(|| package.to_owned());
-        objects.insert(path.to_owned(), Object { layer, package });
+        if kind == RUN_QUEUE {
+            added.delays.extend(delay(second, rest));
+        } else if let Some(layer) = Layer::from_name(kind) {
+            let package = (!second.is_empty()).then(|| second.to_owned());
+            added.objects.insert(rest.to_owned(), Object { layer, package });
+        }
     }
-    objects
+    added.delays.sort_by_key(|delay| (delay.time, delay.thread));
+    added
+}
+
+fn delay(thread: &str, rest: &str) -> Option<RunDelay> {
+    let (time, nanos) = rest.split_once('\t')?;
+    let (time, nanos): (i64, i64) = (time.parse().ok()?, nanos.parse().ok()?);
+    let thread = thread.parse().ok()?;
+    (nanos >= 0).then_some(RunDelay { time, thread, nanos })
 }
 
 #[cfg(test)]
@@ -133,7 +175,7 @@ mod tests {
         let path = std::env::temp_dir().join(name);
         std::fs::write(&path, b"PERFILE2 and the rest").unwrap();
         let plain = read(&mut std::fs::File::open(&path).unwrap());
-        assert!(plain.is_empty());
+        assert_eq!(plain, Added::default());
         let plugin = Object { layer: Layer::Plugin, package: Some("libfoo1 1.2-3".to_owned()) };
         let own = Object { layer: Layer::Application, package: None };
         let odd = Object { layer: Layer::Library, package: None };
@@ -142,11 +184,13 @@ mod tests {
             ("/home/me/app".to_owned(), own.clone()),
             ("/a\nb".to_owned(), odd),
         ];
-        append(&path, &objects).unwrap();
+        let delay = |time| RunDelay { time, thread: 7, nanos: 500 };
+        append(&path, &objects, [delay(90), delay(20)]).unwrap();
         let read = read(&mut std::fs::File::open(&path).unwrap());
-        assert_eq!(read.len(), 2);
-        assert_eq!(read.get("/usr/lib/libfoo.so"), Some(&plugin));
-        assert_eq!(read.get("/home/me/app"), Some(&own));
+        assert_eq!(read.objects.len(), 2);
+        assert_eq!(read.objects.get("/usr/lib/libfoo.so"), Some(&plugin));
+        assert_eq!(read.objects.get("/home/me/app"), Some(&own));
+        assert_eq!(read.delays, [delay(20), delay(90)]);
         std::fs::remove_file(&path).unwrap();
     }
 
@@ -157,11 +201,11 @@ mod tests {
             let mut file = bytes.clone();
             file.extend(u64::to_le_bytes(size));
             file.extend(MAGIC);
-            assert!(read(&mut io::Cursor::new(file)).is_empty());
+            assert_eq!(read(&mut io::Cursor::new(file)), Added::default());
         }
         bytes.extend(u64::to_le_bytes(11));
         bytes.extend(MAGIC);
-        assert_eq!(read(&mut io::Cursor::new(bytes)).len(), 1);
+        assert_eq!(read(&mut io::Cursor::new(bytes)).objects.len(), 1);
     }
 
     #[test]

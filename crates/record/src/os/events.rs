@@ -60,6 +60,10 @@ pub fn plan(
             });
             plan.add(&format!("context-switches/period={SPARSE},name=context-switches/"));
             plan.dense = Some(dense);
+            if tracepoint && scope == Scope::All {
+                // Who wakes whom, and when, is seen where everything is.
+                plan.add("sched:sched_wakeup/call-graph=no/");
+            }
         }
         if kinds.syscalls {
             plan.events.extend(["-F".to_owned(), run.frequency.to_string()]);

@@ -1,18 +1,17 @@
 //! How often threads switch, and when that is too often to record each time.
 //!
-//! The kernel counts switches per thread anyway, so that asking costs nothing where it matters: in the threads
-//! themselves. What is measured by the file's growth would depend on how well stacks pack.
+//! What is measured by the file's growth would depend on how well stacks pack.
 
-use std::fs;
 use std::time::{Duration, Instant};
 
-use nix::unistd::{SysconfVar, sysconf};
+use super::delays::{Delays, now as clock};
+use super::family::{children, switches_of_all, threads_of_family};
 
 /// Stacks per second above which recording them shows: at 6 µs each, 3 % of one processor.
 const MOST: u64 = 5_000;
 
 /// Long enough for a rate, short enough not to record much that is not wanted.
-const INTERVAL: Duration = Duration::from_millis(100);
+const INTERVAL: Duration = Duration::from_millis(50);
 
 /// Of our own time, so much goes into asking at most: one part in so many.
 const PATIENCE: u32 = 50;
@@ -49,11 +48,13 @@ pub struct Rate {
     last: Option<(Instant, u64)>,
     interval: Duration,
     decision: Decision,
+    pub delays: Delays,
 }
 
 impl Rate {
     pub fn new(watched: Watched) -> Self {
-        Self { watched, last: None, interval: INTERVAL, decision: Decision::default() }
+        let delays = Delays::new(matches!(watched, Watched::ChildrenOf));
+        Self { watched, last: None, interval: INTERVAL, decision: Decision::default(), delays }
     }
 
     /// Measures, and says what is to change.
@@ -62,12 +63,18 @@ impl Rate {
         if self.last.is_some_and(|(then, _)| now - then < self.interval) {
             return None;
         }
-        let count = match self.watched {
-            Watched::ChildrenOf => {
-                children(perf).into_iter().map(switches_of_family).fold(0, u64::saturating_add)
+        let family = match self.watched {
+            Watched::ChildrenOf => Some(children(perf)),
+            Watched::Process(id) => Some(vec![id]),
+            Watched::All => None,
+        };
+        let count = match family {
+            Some(roots) => {
+                let threads = threads_of_family(roots);
+                self.delays.take(clock(), &threads);
+                threads.iter().fold(0, |sum, thread| thread.switches.saturating_add(sum))
             }
-            Watched::Process(id) => switches_of_family(id),
-            Watched::All => switches_of_all().unwrap_or(0),
+            None => switches_of_all().unwrap_or(0),
         };
         // A thousand threads take their time to be asked.
         self.interval = INTERVAL.max(now.elapsed() * PATIENCE);
@@ -105,74 +112,9 @@ impl Decision {
     }
 }
 
-/// A family of processes larger than this is counted in part.
-const MOST_PROCESSES: usize = 1_000;
-
-fn switches_of_family(root: u32) -> u64 {
-    let (mut todo, mut total, mut seen) = (vec![root], 0u64, 0);
-    while let Some(process) = todo.pop() {
-        seen += 1;
-        if seen > MOST_PROCESSES {
-            break;
-        }
-        for thread in threads(process) {
-            let status = fs::read_to_string(format!("/proc/{process}/task/{thread}/status"));
-            total = total.saturating_add(switches(&status.unwrap_or_default()));
-        }
-        todo.extend(children(process));
-    }
-    total
-}
-
-fn threads(process: u32) -> Vec<u32> {
-    let entries = fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten();
-    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
-}
-
-fn children(process: u32) -> Vec<u32> {
-    let of_thread = |thread| {
-        let text = fs::read_to_string(format!("/proc/{process}/task/{thread}/children"));
-        let ids = text.unwrap_or_default();
-        ids.split_ascii_whitespace().filter_map(|id| id.parse().ok()).collect::<Vec<u32>>()
-    };
-    threads(process).into_iter().flat_map(of_thread).collect()
-}
-
-fn switches(status: &str) -> u64 {
-    let counts = status
-        .lines()
-        .filter_map(|line| line.split_once("ctxt_switches:"))
-        .filter_map(|(_, count)| count.trim().parse::<u64>().ok());
-    counts.fold(0, u64::saturating_add)
-}
-
-fn switches_of_all() -> Option<u64> {
-    let text = fs::read_to_string("/proc/stat").ok()?;
-    text.lines().find_map(|line| line.strip_prefix("ctxt ")?.trim().parse().ok())
-}
-
-/// CPU time of a process that runs.
-pub fn cpu_of(process: u32) -> Option<Duration> {
-    let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
-    let (_, fields) = stat.rsplit_once(')')?;
-    let mut fields = fields.split_ascii_whitespace().skip(11);
-    let ticks = fields.next()?.parse::<u64>().ok()?.checked_add(fields.next()?.parse().ok()?)?;
-    let per_second = u64::try_from(sysconf(SysconfVar::CLK_TCK).ok()??).ok()?;
-    Some(Duration::from_millis(ticks.checked_mul(1000)?.checked_div(per_second)?))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn both_kinds_of_switches_count() {
-        let status = "Name:\tx\nvoluntary_ctxt_switches:\t150\nnonvoluntary_ctxt_switches:\t45\n";
-        assert_eq!(switches(status), 195);
-        assert_eq!(switches("nothing"), 0);
-        assert!(switches_of_family(std::process::id()) > 0);
-        assert!(cpu_of(std::process::id()).is_some());
-    }
 
     #[test]
     fn an_event_is_switched_off_once_and_on_again_well_below() {
