@@ -11,6 +11,7 @@ mod browser;
 mod connection;
 mod error;
 mod find;
+pub mod flow;
 mod load;
 mod page;
 mod record;
