@@ -77,6 +77,9 @@ pub enum ChromeError {
         /// What it threw, and where.
         why: String,
     },
+    /// A step of a flow could not be done.
+    #[error("{0}")]
+    Step(Box<super::flow::StepFailure>),
     /// The trace grew beyond its limit.
     #[error("the trace is larger than {} MB", .limit / 1_000_000)]
     TooLarge {
@@ -111,6 +114,7 @@ impl ChromeError {
             | Self::Load { why, .. }
             | Self::Script { why, .. } => why.clone(),
             Self::File { source, .. } => source.to_string(),
+            Self::Step(failure) => failure.details(),
             _ => String::new(),
         }
     }

@@ -5,13 +5,24 @@
 //! What a step does follows the `@puppeteer/replay` package, the panel's own engine: the same elements are found, the
 //! same events reach the page. Where we differ on purpose, `docs/flows.md` says so.
 
+mod failure;
+mod find;
+mod input;
 mod keys;
+mod navigation;
 mod parse;
+mod place;
+mod replay;
+mod screenshot;
 mod selector;
+mod snag;
+mod world;
 
 use std::time::Duration;
 
+pub use failure::StepFailure;
 pub use parse::FlowError;
+pub use replay::{ReplayOptions, Replayed, replay};
 pub use selector::{Kind, Part, Selector};
 
 /// A recording: steps to take in a page, in order.

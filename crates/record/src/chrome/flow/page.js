@@ -182,13 +182,21 @@
     return null;
   }
 
+  // Which document is here, and whether it is complete.
+  const state = () => ({
+    document: `${performance.timeOrigin} ${location.href}`,
+    complete: document.readyState === 'complete',
+  });
+
   const frames = () => [...everyElement(document)].filter(element => element.contentWindow);
 
   const told = ['text', 'url', 'tel', 'search', 'password', 'number', 'email'];
 
   // How a value gets into an element.
-  function kindOf(element) {
-    if (element instanceof HTMLSelectElement) return 'list';
+  function kindOf(element, value) {
+    if (element instanceof HTMLSelectElement) {
+      return [...element.options].some(option => option.value === value) ? 'list' : 'other list';
+    }
     if (element instanceof HTMLTextAreaElement) return 'typed';
     if (element instanceof HTMLInputElement) {
       if (['checkbox', 'radio'].includes(element.type)) return 'checked';
@@ -211,15 +219,16 @@
     else element.value = value;
   };
 
-  // Chooses in a list; what it does not have leaves nothing chosen.
+  // Chooses in a list.
   function choose(list, value) {
     let taken = false;
     for (const option of list.options) {
-      option.selected = option.value === value && (list.multiple || !taken);
-      taken ||= option.selected;
+      const wanted = option.value === value && (list.multiple || !taken);
+      // A list that shows one value chooses another as soon as it has none, so this cannot be looked up afterwards.
+      option.selected = wanted;
+      taken ||= wanted;
     }
     changed(list);
-    return taken;
   }
 
   // Clears what does not belong, puts the cursor behind what does, and answers with what is left to type.
@@ -251,8 +260,8 @@
       wanted.every(([name, value]) => element.getAttribute?.(name) === value));
   }
 
-  globalThis.perfblame = {
-    find, inside, ready, origin, frameAt, frames, kindOf, choose, prepareTyping, setDirectly, isChecked,
+  return {
+    find, inside, ready, origin, frameAt, frames, state, kindOf, choose, prepareTyping, setDirectly, isChecked,
     haveAttributes,
   };
 })()
