@@ -15,6 +15,7 @@ mod place;
 mod replay;
 mod screenshot;
 mod selector;
+mod site;
 mod snag;
 mod world;
 
