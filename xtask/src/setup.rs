@@ -45,6 +45,9 @@ const NPM: &[&str] = &[
     "ajv-formats@3.0.1",
     // Drives Debian's Chromium; brings no browser of its own.
     "playwright-core@1.65.0",
+    // The Recorder panel's own engine, and what it drives the same Chromium with.
+    "@puppeteer/replay@3.1.3",
+    "puppeteer-core@24.43.1",
 ];
 
 #[cfg(target_arch = "aarch64")]

@@ -47,7 +47,7 @@ pub enum Site {
 pub struct WebOptions {
     /// Before and after.
     pub sites: [Site; 2],
-    /// The page below the site's address that is visited.
+    /// The page below the site's address that is visited; when empty, that of the flow, or the site's own.
     pub page: String,
     /// What is done at each page; its address is the site's.
     pub visit: Visit,
@@ -165,7 +165,12 @@ impl Running {
                 (started.url.clone(), Server::Started(started))
             }
         };
-        Ok(Self { url: page_of(&url, &options.page), server, log })
+        let page = match options.page.as_str() {
+            // The page where a flow was recorded.
+            "" => path_of(options.visit.start_url()),
+            page => page,
+        };
+        Ok(Self { url: page_of(&url, page), server, log })
     }
 }
 
@@ -175,6 +180,12 @@ fn page_of(site: &str, page: &str) -> String {
         "" => site.to_owned(),
         page => format!("{}/{page}", site.trim_end_matches('/')),
     }
+}
+
+/// What stands behind the host of an address.
+fn path_of(url: &str) -> &str {
+    let rest = url.split_once("://").map_or("", |(_, rest)| rest);
+    rest.find(['/', '?', '#']).and_then(|at| rest.get(at..)).unwrap_or("")
 }
 
 /// Visits to both sites, one after the other.
@@ -299,6 +310,18 @@ fn median(times: &[Duration]) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_recorded_page_is_known_by_its_path() {
+        for (url, expected) in [
+            ("http://localhost:3000/cart?x=1", "/cart?x=1"),
+            ("http://localhost:3000", ""),
+            ("http://localhost?x", "?x"),
+            ("about:blank", ""),
+        ] {
+            assert_eq!(path_of(url), expected, "{url}");
+        }
+    }
 
     #[test]
     fn pages_lie_below_sites() {

@@ -14,7 +14,7 @@ use crate::diff::same_kind;
 use crate::diff_output::DiffOutput;
 use crate::failure::Failure;
 use crate::output;
-use crate::record::chrome::{USUAL_TIMEOUT, address};
+use crate::record::chrome::{USUAL_TIMEOUT, address, read_flow};
 use crate::record::{new_folder, relative};
 use crate::terminal::{Terminal, complain};
 use crate::watching::Watching;
@@ -90,9 +90,10 @@ fn tell(compared: &WebCompared, args: &WebArgs, terminal: &Terminal) {
 
 impl WebArgs {
     fn options(&self) -> anyhow::Result<WebOptions> {
-        let task = match &self.script {
-            None => Task::Load,
-            Some(path) => Task::Script {
+        let task = match (&self.flow, &self.script) {
+            (None, None) => Task::Load,
+            (Some(path), _) => Task::Flow(read_flow(path)?),
+            (None, Some(path)) => Task::Script {
                 name: path.display().to_string(),
                 text: std::fs::read_to_string(path)
                     .with_context(|| format!("cannot read {}", path.display()))?,

@@ -101,14 +101,53 @@ impl Stage {
     }
 }
 
+/// A flow file with the server's port in it.
+fn everything(stage: &Stage) -> String {
+    let port = stage.address("").trim_end_matches('/').rsplit(':').next().unwrap().to_owned();
+    include_str!("flows/everything.json").replace("PORT", &port)
+}
+
+/// The panel's engine and ours do the same to a page, as far as that can tell.
+#[test]
+fn the_recorders_own_engine_has_the_same_effect() {
+    let stage = Stage::set();
+    let flow = everything(&stage);
+    let folder = Folder::new("peer");
+    let file = folder.0.join("everything.json");
+    std::fs::write(&file, &flow).unwrap();
+    let page = stage.open();
+    let replayed = replay(&page, &Flow::parse(flow.as_bytes()).unwrap(), &ReplayOptions::default());
+    let replayed = replayed.unwrap_or_else(|error| panic!("{error}\n{}", error.why()));
+    assert_eq!(replayed.notes, [""; 0]);
+    let ours = seen(&page);
+    let browser = perfblame_record::chrome::find_browser(None).unwrap();
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/flows/peer.mjs");
+    let done = std::process::Command::new("node")
+        .arg(script)
+        .args([&*perfblame_fixtures::tools(), &browser, &file])
+        .output()
+        .expect("node is installed");
+    let complaint = String::from_utf8_lossy(&done.stderr);
+    assert!(done.status.success(), "{complaint}");
+    let lines = serde_json::from_slice(&done.stdout).unwrap();
+    let theirs = by_frame(lines);
+    // All of it went through, to the page behind the last link.
+    assert!(ours.ends_with("top: arrived"), "{ours}");
+    assert_eq!(ours, theirs);
+}
+
+/// Lines as they were noted, grouped by frame, as frames tell each at their own time.
+fn by_frame(mut lines: Vec<String>) -> String {
+    lines.sort_by(|a, b| frame_of(a).cmp(frame_of(b)));
+    lines.join("\n")
+}
+
 /// All that was noted, by frame, as frames tell it each at their own time.
 fn seen(page: &Page<'_>) -> String {
     // A message is behind those that were sent before it.
     page.evaluate("new Promise(done => setTimeout(done, 50))").unwrap();
     let seen = page.evaluate("seen()").unwrap();
-    let mut lines: Vec<String> = serde_json::from_value(seen).unwrap();
-    lines.sort_by(|a, b| frame_of(a).cmp(frame_of(b)));
-    lines.join("\n")
+    by_frame(serde_json::from_value(seen).unwrap())
 }
 
 fn frame_of(line: &str) -> &str {

@@ -22,6 +22,7 @@ Examples:
   perfblame record os --pid 4711 --duration 30s          of a process that runs already
   perfblame record chrome --url http://127.0.0.1:8080 --runs 5 --output before
   perfblame record chrome --url app/index.html --script click.js --cpu-throttle 4
+  perfblame record chrome --flow checkout.json --runs 5
   perfblame record node --warmup 1 --runs 5 --keep-output -- node build.js
 then
   perfblame diff before after                            what made it slower

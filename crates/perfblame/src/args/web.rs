@@ -14,7 +14,8 @@ Examples:
   perfblame web http://127.0.0.1:3000 http://127.0.0.1:3001
                                                  two servers that run, from loading to rest
   perfblame web --serve old/dist new/dist        two folders, served while it takes
-  perfblame web --serve old new --script use.js  and what a script does in the page
+  perfblame web --serve old new --flow buy.json  and what a user does there, as DevTools' Recorder exports it
+  perfblame web --serve old new --script use.js  or what a script does in the page
   perfblame web --before-cmd 'node old.js {port}' --after-cmd 'node new.js {port}'
                                                  servers that are started, waited for and ended
   perfblame web http://a.test http://b.test --page /cart --html report.html
@@ -57,6 +58,9 @@ pub struct WebArgs {
     /// The page below both addresses
     #[arg(long, default_value = "", value_name = "PATH", help_heading = "Web pages")]
     pub page: String,
+    /// What a user does there, as the Recorder panel of DevTools exports it; `-` is standard input
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "script", help_heading = "Web pages")]
+    pub flow: Option<PathBuf>,
     /// JavaScript that runs in the page once it is loaded; what it promises is waited for
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Web pages")]
     pub script: Option<PathBuf>,

@@ -1,6 +1,7 @@
 //! `perfblame record chrome`: visits to a web page, one trace each.
 
 use std::fmt::Write as _;
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::atomic::AtomicBool;
@@ -8,6 +9,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use perfblame_record::RecordError;
+use perfblame_record::chrome::flow::Flow;
 use perfblame_record::chrome::{
     Launch, PageSettings, Start, Task, Visit, Visited, record_visit, visit,
 };
@@ -100,22 +102,33 @@ fn summary(args: &RecordArgs, folder: &Path, visits: &[Visited], terminal: &Term
 impl RecordArgs {
     fn visit(&self) -> anyhow::Result<Visit> {
         let chrome = &self.chrome;
-        let Some(url) = &chrome.url else {
-            return Err(Failure {
-                what: "there is no page to record".to_owned(),
-                why: String::new(),
-                help: Some(
-                    "name it: `perfblame record chrome --url http://127.0.0.1:8080`".to_owned(),
-                ),
+        let url = chrome.url.as_deref().map(address).transpose()?;
+        let (url, task) = match (&chrome.flow, url) {
+            (Some(path), url) => {
+                let mut flow = read_flow(path)?;
+                if let Some(url) = url {
+                    flow = flow.starting_at(&url);
+                }
+                let start = flow.start().unwrap_or("about:blank").to_owned();
+                (start, Task::Flow(flow))
             }
-            .into());
-        };
-        let task = match &chrome.script {
-            None => Task::Load,
-            Some(path) => Task::Script {
-                name: path.display().to_string(),
-                text: std::fs::read_to_string(path)
-                    .with_context(|| format!("cannot read {}", path.display()))?,
+            (None, None) => {
+                return Err(Failure {
+                    what: "there is no page to record".to_owned(),
+                    why: String::new(),
+                    help: Some(
+                        "name it: `perfblame record chrome --url http://127.0.0.1:8080`".to_owned(),
+                    ),
+                }
+                .into());
+            }
+            (None, Some(url)) => match &chrome.script {
+                None => (url, Task::Load),
+                Some(path) => {
+                    let text = std::fs::read_to_string(path)
+                        .with_context(|| format!("cannot read {}", path.display()))?;
+                    (url, Task::Script { name: path.display().to_string(), text })
+                }
             },
         };
         let start = match &chrome.attach {
@@ -125,7 +138,7 @@ impl RecordArgs {
         Ok(Visit {
             start,
             page: chrome.browser.page(),
-            url: address(url)?,
+            url,
             task,
             skip_load: chrome.skip_load,
             sources: !chrome.browser.without_sources,
@@ -138,11 +151,15 @@ impl RecordArgs {
     /// Options that say something of web pages only, and those that say nothing of them.
     pub fn check_chrome(&self) -> Result<(), Failure> {
         let chrome = &self.chrome;
-        let of_pages = chrome.url.is_some() || chrome.attach.is_some() || chrome.browser.is_given();
+        let of_pages = chrome.url.is_some()
+            || chrome.flow.is_some()
+            || chrome.attach.is_some()
+            || chrome.browser.is_given();
         if of_pages && self.what != WhatArg::Chrome {
             return Err(Failure {
-                what: "`--url`, `--script` and what is said of browsers are about web pages"
-                    .to_owned(),
+                what:
+                    "`--url`, `--flow`, `--script` and what is said of browsers are about web pages"
+                        .to_owned(),
                 why: String::new(),
                 help: Some("say `perfblame record chrome …`".to_owned()),
             });
@@ -167,7 +184,9 @@ impl RecordArgs {
 
     /// What a folder of recordings is called after.
     pub fn page_name(&self) -> String {
-        let url = self.chrome.url.as_deref().unwrap_or_default();
+        let flow = self.chrome.flow.as_ref().and_then(|path| path.file_stem()?.to_str());
+        let url = self.chrome.url.as_deref().or(flow.filter(|name| *name != "-"));
+        let url = url.unwrap_or_default();
         let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
         let host = rest.split(['/', '?', '#']).find(|part| !part.is_empty()).unwrap_or("page");
         let plain = |c: char| c.is_alphanumeric() || "._-".contains(c);
@@ -198,6 +217,29 @@ impl BrowserArgs {
             || self.without_sources
             || !self.arguments.is_empty()
     }
+}
+
+/// Reads a flow from a file, or from standard input.
+pub fn read_flow(path: &Path) -> anyhow::Result<Flow> {
+    let from_input = path.as_os_str() == "-";
+    let name = if from_input { "standard input".to_owned() } else { path.display().to_string() };
+    let mut text = Vec::new();
+    if from_input {
+        std::io::stdin().lock().read_to_end(&mut text)
+    } else {
+        std::fs::File::open(path).and_then(|mut file| file.read_to_end(&mut text))
+    }
+    .with_context(|| format!("cannot read {name}"))?;
+    Flow::parse(&text).map_err(|error| {
+        Failure {
+            what: format!("{name} is no flow that can be replayed"),
+            why: error.to_string(),
+            help: Some(
+                "export it from DevTools' Recorder panel as JSON; see docs/flows.md".to_owned(),
+            ),
+        }
+        .into()
+    })
 }
 
 /// An address as browsers take it: files and hosts are known without their scheme.

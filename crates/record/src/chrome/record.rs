@@ -7,6 +7,7 @@ use std::time::{Duration, SystemTime};
 
 use serde_json::json;
 
+use super::flow::{Flow, ReplayOptions, replay};
 use super::load::{Rest, clock, load, rest, status};
 use super::page::value_of;
 use super::tracing::{Interval, Metadata, Recording, Written};
@@ -35,6 +36,8 @@ pub enum Task {
         /// Its text; `await` may stand anywhere.
         text: String,
     },
+    /// Steps that are replayed; they say themselves where they go.
+    Flow(Flow),
 }
 
 /// A visit to a page, to be repeated.
@@ -61,9 +64,22 @@ pub struct Visit {
 }
 
 impl Visit {
-    /// The same at another address.
+    /// The same at another address, where a flow starts too.
+    #[must_use]
     pub fn at(&self, url: &str) -> Self {
-        Self { url: url.to_owned(), ..self.clone() }
+        let task = match &self.task {
+            Task::Flow(flow) => Task::Flow(flow.clone().starting_at(url)),
+            task => task.clone(),
+        };
+        Self { url: url.to_owned(), task, ..self.clone() }
+    }
+
+    /// Where it begins: a flow says so itself.
+    pub fn start_url(&self) -> &str {
+        match &self.task {
+            Task::Flow(flow) => flow.start().unwrap_or(&self.url),
+            _ => &self.url,
+        }
     }
 }
 
@@ -98,7 +114,7 @@ pub fn record_visit(
     }
     let scratch = Scratch::create(folder, name)?;
     let unfinished = scratch.0.join("trace.json.gz");
-    let mut visited = run(visit, Some(&unfinished), cancel)?;
+    let mut visited = run(visit, Some((&unfinished, folder, name)), cancel)?;
     fs::rename(&unfinished, &target).map_err(RecordError::file("write", &target))?;
     visited.trace = Some(target);
     Ok(visited)
@@ -109,7 +125,14 @@ pub fn visit(visit: &Visit, cancel: &AtomicBool) -> Result<Visited, RecordError>
     Ok(run(visit, None, cancel)?)
 }
 
-fn run(visit: &Visit, trace: Option<&Path>, cancel: &AtomicBool) -> Result<Visited, ChromeError> {
+/// The file to write, and the folder and name of the run, which a screenshot is called after.
+type Files<'a> = (&'a Path, &'a Path, &'a str);
+
+fn run(
+    visit: &Visit,
+    trace: Option<Files<'_>>,
+    cancel: &AtomicBool,
+) -> Result<Visited, ChromeError> {
     // Starting a browser is not the page's time.
     let patient = Until::after(Duration::MAX, cancel);
     let browser = match &visit.start {
@@ -146,7 +169,7 @@ struct Done {
 fn drive(
     visit: &Visit,
     page: &Page<'_>,
-    trace: Option<&Path>,
+    trace: Option<Files<'_>>,
     done: &mut Done,
 ) -> Result<(Interval, Option<Written>), ChromeError> {
     let started = SystemTime::now();
@@ -163,12 +186,24 @@ fn drive(
     }
     let start = clock(page)?.now;
     let mut end = start;
-    if !visit.skip_load {
+    if !visit.skip_load && !matches!(visit.task, Task::Flow(_)) {
         end = note(&load(page, &visit.url, visit.rest_limit)?, done);
     }
-    if let Task::Script { name, text } = &visit.task {
-        script(page, name, text)?;
-        end = note(&rest(page, visit.rest_limit)?, done);
+    match &visit.task {
+        Task::Load => {}
+        Task::Script { name, text } => {
+            script(page, name, text)?;
+            end = note(&rest(page, visit.rest_limit)?, done);
+        }
+        Task::Flow(flow) => {
+            let mut options = ReplayOptions::default();
+            // What takes longer by our doing may take longer.
+            options.timeout =
+                options.timeout.mul_f64(visit.page.cpu_throttle.unwrap_or(1.0).max(1.0));
+            options.screenshots = trace.map(|(_, folder, name)| (folder.into(), name.to_owned()));
+            done.notes.extend(replay(page, flow, &options)?.notes);
+            end = note(&rest(page, visit.rest_limit)?, done);
+        }
     }
     let last = clock(page)?.now;
     if let Some(recording) = &recording {
@@ -176,7 +211,7 @@ fn drive(
     }
     let interval = Interval { start, end: last, done: end.clamp(start, last) };
     let written = match (recording, trace) {
-        (Some(recording), Some(path)) => {
+        (Some(recording), Some((path, ..))) => {
             let metadata = Metadata {
                 started,
                 url: visit.url.clone(),

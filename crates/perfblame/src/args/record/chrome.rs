@@ -15,6 +15,10 @@ pub struct ChromeArgs {
     /// With `chrome`, JavaScript that runs in the page once it is loaded; what it promises is waited for
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "url", help_heading = "Web pages")]
     pub script: Option<PathBuf>,
+    /// With `chrome`, replay a user flow: the JSON that DevTools' Recorder exports, or - for standard input. With `--url`,
+    /// the flow starts there, and goes on at that site
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with_all = ["script", "command"], help_heading = "Web pages")]
+    pub flow: Option<PathBuf>,
     /// With `--script`, record from where the page is loaded
     #[arg(long, requires = "script", help_heading = "Web pages")]
     pub skip_load: bool,

@@ -1,82 +1,123 @@
-//! A flow at another site than where it was recorded: two versions of an application have two addresses.
+//! The same flow at another address: recorded against one server, replayed against two.
 
 use super::{Action, Flow};
 
-impl Flow {
-    /// The same flow with the addresses of the site it was recorded at, that of its first navigation, below `site`.
-    /// Addresses elsewhere stay.
-    #[must_use]
-    pub fn at_site(&self, site: &str) -> Self {
-        let mut moved = self.clone();
-        let first = self.steps.iter().find_map(|step| match &step.action {
-            Action::Navigate { url, .. } => Some(origin(url)),
-            _ => None,
-        });
-        let Some(recorded) = first.filter(|recorded| !recorded.is_empty()) else { return moved };
-        let site = site.split(['?', '#']).next().unwrap_or(site).trim_end_matches('/');
-        let move_there = |url: &mut String| {
-            if origin(url) == recorded {
-                *url = format!("{site}{}", &url[recorded.len()..]);
-            }
-        };
-        for step in &mut moved.steps {
-            if let Action::Navigate { url, .. } = &mut step.action {
-                move_there(url);
-            }
-            step.target.iter_mut().for_each(move_there);
-            step.asserted
-                .iter_mut()
-                .filter_map(|asserted| asserted.url.as_mut())
-                .for_each(move_there);
-        }
-        moved
+/// An address, taken apart as far as this is about it.
+struct Address<'a> {
+    /// `http://host:80`.
+    site: &'a str,
+    /// From the site to the last slash of the path, that included.
+    folder: &'a str,
+}
+
+impl<'a> Address<'a> {
+    fn new(url: &'a str) -> Option<Self> {
+        let start = url.find("://")? + 3;
+        let rest = url.get(start..)?;
+        let end = start + rest.find(['/', '?', '#']).unwrap_or(rest.len());
+        let site = url.get(..end)?;
+        let path = url.get(end..)?;
+        let path = path.split(['?', '#']).next().unwrap_or_default();
+        let folder = path.get(..path.rfind('/').map_or(0, |at| at + 1))?;
+        Some(Self { site, folder: if folder.is_empty() { "/" } else { folder } })
     }
 }
 
-/// Scheme, host and port of an address; empty for what has none.
-fn origin(url: &str) -> &str {
-    let Some((scheme, rest)) = url.split_once("://") else { return "" };
-    let host = rest.find(['/', '?', '#']).unwrap_or(rest.len());
-    &url[..scheme.len() + 3 + host]
+impl Flow {
+    /// The first address that it goes to.
+    pub fn start(&self) -> Option<&str> {
+        self.steps.iter().find_map(|step| match &step.action {
+            Action::Navigate { url } => Some(url.as_str()),
+            _ => None,
+        })
+    }
+
+    /// The same flow, started at another address. What was beside or below the old start is beside or below the new
+    /// one, the rest of the old site is on the new site, and other sites stay as they are.
+    pub fn starting_at(mut self, url: &str) -> Self {
+        let Some(start) = self.start().map(str::to_owned) else { return self };
+        let (Some(from), Some(to)) = (Address::new(&start), Address::new(url)) else {
+            return self;
+        };
+        let (from_folder, to_folder) =
+            (format!("{}{}", from.site, from.folder), format!("{}{}", to.site, to.folder));
+        let moved = |text: &mut String| {
+            let within = |rest: &str| rest.is_empty() || rest.starts_with(['/', '?', '#']);
+            if *text == start {
+                url.clone_into(text);
+            } else if let Some(rest) = text.strip_prefix(&from_folder) {
+                *text = format!("{to_folder}{rest}");
+            } else if let Some(rest) = text.strip_prefix(from.site).filter(|rest| within(rest)) {
+                *text = format!("{}{rest}", to.site);
+            }
+        };
+        for step in &mut self.steps {
+            if let Action::Navigate { url } = &mut step.action {
+                moved(url);
+            }
+            let asserted = step.asserted.iter_mut().filter_map(|event| event.url.as_mut());
+            asserted.chain(&mut step.target).for_each(moved);
+        }
+        self
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    #[test]
-    fn addresses_of_the_recorded_site_move_and_others_stay() {
-        let flow = Flow::parse(
-            br#"{"title": "t", "steps": [
-                {"type": "navigate", "url": "http://localhost:3000/cart?x=1",
-                 "assertedEvents": [{"type": "navigation", "url": "http://localhost:3000/cart"}]},
-                {"type": "navigate", "url": "https://pay.example/"},
-                {"type": "navigate", "url": "http://localhost:30001/"},
-                {"type": "click", "target": "http://localhost:3000/frame", "selectors": ["b"], "offsetX": 1, "offsetY": 1},
-                {"type": "click", "target": "main", "selectors": ["b"], "offsetX": 1, "offsetY": 1}
-            ]}"#,
-        )
-        .unwrap();
-        let moved = flow.at_site("http://127.0.0.1:4444/app/?old");
-        let url = |step: usize| match &moved.steps[step].action {
-            Action::Navigate { url, .. } => url.as_str(),
-            _ => "",
-        };
-        assert_eq!(url(0), "http://127.0.0.1:4444/app/cart?x=1");
-        assert_eq!(url(1), "https://pay.example/");
-        assert_eq!(url(2), "http://localhost:30001/");
-        assert_eq!(
-            moved.steps[0].asserted[0].url.as_deref(),
-            Some("http://127.0.0.1:4444/app/cart")
-        );
-        assert_eq!(moved.steps[3].target.as_deref(), Some("http://127.0.0.1:4444/app/frame"));
-        assert_eq!(moved.steps[4].target, flow.steps[4].target);
-        assert_eq!(flow.at_site("").steps.len(), 5);
+    #[track_caller]
+    fn check(urls: &[&str], start: &str, wanted: &[&str]) {
+        let steps: Vec<_> =
+            urls.iter().map(|url| serde_json::json!({ "type": "navigate", "url": url })).collect();
+        let flow = serde_json::json!({ "title": "", "steps": steps }).to_string();
+        let flow = Flow::parse(flow.as_bytes()).unwrap().starting_at(start);
+        let moved: Vec<_> = flow
+            .steps
+            .iter()
+            .map(|step| match &step.action {
+                Action::Navigate { url } => url.as_str(),
+                other => panic!("{other:?}"),
+            })
+            .collect();
+        assert_eq!(moved, wanted);
     }
 
     #[test]
-    fn a_flow_that_goes_nowhere_stays_as_it_is() {
-        let flow = Flow::parse(br#"{"title": "t", "steps": [{"type": "close"}]}"#).unwrap();
-        assert_eq!(flow.at_site("http://x/"), flow);
+    fn a_flow_moves_to_another_site() {
+        check(
+            &[
+                "http://a:1/",
+                "http://a:1/x?y=http://a:1/",
+                "http://a:10/",
+                "http://b/",
+                "about:blank",
+            ],
+            "http://c:2",
+            &[
+                "http://c:2",
+                "http://c:2/x?y=http://a:1/",
+                "http://a:10/",
+                "http://b/",
+                "about:blank",
+            ],
+        );
+    }
+
+    #[test]
+    fn a_flow_moves_to_another_folder() {
+        check(
+            &["http://a/old/index.html?1", "http://a/old/more/x", "http://a/other", "http://a"],
+            "http://b/new/start.html",
+            &["http://b/new/start.html", "http://b/new/more/x", "http://b/other", "http://b"],
+        );
+        check(&["http://a"], "file:///x/index.html", &["file:///x/index.html"]);
+        check(&["http://a?q", "http://a#h"], "http://b/", &["http://b/", "http://b#h"]);
+    }
+
+    #[test]
+    fn what_is_no_address_stays() {
+        check(&["about:blank", "http://a/"], "http://b/", &["about:blank", "http://a/"]);
+        check(&["http://a/"], "nothing", &["http://a/"]);
     }
 }
