@@ -6,11 +6,12 @@ mod run;
 mod site;
 
 use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
+use perfblame_record::chrome::{Browser, Launch, PageSettings, Until};
 use run::Folder;
 use serde_json::Value;
 use site::Site;
@@ -167,7 +168,7 @@ fn pages_frames_and_workers_are_recorded_as_the_panel_records_them() {
     assert!(recorder.fails_again(&site.url("/")).contains("runs has runs already"));
     recorder.records(&["--url", &site.url("/"), "--append", "--without-sources"]);
     assert_eq!(recorder.recorded().len(), 3);
-    opens_in_speedscope(&recorder.folder.path().join("runs/run-1.json.gz"));
+    opens_in_speedscope(&recorder.folder, "runs/run-1.json.gz");
 }
 
 impl Recorder {
@@ -178,8 +179,42 @@ impl Recorder {
     }
 }
 
-/// Imports a trace as speedscope's page does.
-fn opens_in_speedscope(_trace: &Path) {}
+/// Opens a trace in speedscope, in the browser that we drive ourselves.
+fn opens_in_speedscope(folder: &Folder, trace: &str) {
+    let tools = std::env::var_os("PERFBLAME_TOOLS").map_or_else(
+        || {
+            let cache = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
+            let home = || std::env::var_os("HOME").map(|home| Path::new(&home).join(".cache"));
+            cache.or_else(home).unwrap_or_default().join("perfblame/tools")
+        },
+        PathBuf::from,
+    );
+    let index = tools.join("node_modules/speedscope/dist/release/index.html");
+    let content = std::fs::read(folder.path().join(trace)).unwrap();
+    let bytes: Vec<String> = content.iter().map(ToString::to_string).collect();
+    // How speedscope's own command line hands files over.
+    let script = format!(
+        "speedscope.loadFileFromBase64({trace:?}, \
+         btoa([{}].map(c => String.fromCharCode(c)).join('')))",
+        bytes.join(",")
+    );
+    folder.file("open.js", script);
+    let opened = folder.path().join("open.js");
+    let url =
+        format!("file://{}#view=sandwich&localProfilePath={}", index.display(), opened.display());
+    let never = AtomicBool::new(false);
+    let until = Until::after(Duration::from_secs(120), &never);
+    // It draws with WebGL.
+    let arguments = vec!["--enable-unsafe-swiftshader".into()];
+    let browser = Browser::start(&Launch { arguments, ..Launch::default() }, until).unwrap();
+    let page = browser.open(&PageSettings::default(), until).unwrap();
+    page.navigate(&url).unwrap();
+    let mut text = String::new();
+    wait_until("speedscope's list", || {
+        text = page.evaluate("document.body.innerText").unwrap().to_string();
+        ["planted", "inFrame", "inWorker"].iter().any(|name| text.contains(name))
+    });
+}
 
 #[test]
 fn scripts_run_in_the_page_and_their_failures_have_a_place() {
