@@ -96,3 +96,19 @@ fn what_fails_says_which_side_and_leaves_no_trace() {
     assert!(said.contains("before") && said.contains("out of stock"), "{said}");
     assert!(recorded(&folder, "before").is_empty());
 }
+
+#[test]
+fn a_flow_is_replayed_at_both_sides() {
+    let folder = Folder::new();
+    let (before, after) = (example("web-orders/before"), example("web-orders/after"));
+    let flow = example("web-orders/flow.json");
+    let output = web(
+        &folder,
+        &["--serve", &before, &after, "--flow", &flow, "--max-runs", "3", "--format", "json"],
+    );
+    let answer = answer(&output);
+    assert_eq!(answer["suspects"][0]["function"], "customerOf", "{answer}");
+    // What is typed calls it too, not only what is loaded.
+    let paths = answer["suspects"][0]["contexts"].as_u64().unwrap();
+    assert!(paths >= 3, "{answer}");
+}
