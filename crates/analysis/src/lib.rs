@@ -34,10 +34,14 @@ pub use infer::{
     CallView, FunctionLatency, InferQuery, Inferred, LatencyNode, LatencyTree, Mode, RoleTime,
     WaitTotal, WaitView, infer, is_inferred,
 };
-pub use load::{LoadError, LoadErrorKind, LoadOptions, Loaded, Names, PartialStacks, Traces, load};
+pub use load::{
+    LoadError, LoadErrorKind, LoadOptions, Loaded, Names, PartialStacks, ScriptLoading, Traces,
+    load,
+};
 pub use names::{full_name, function_name};
 pub use part::{Part, part_of};
 pub use perfblame_latency::{Continuity, Latency, WaitOn};
+pub use perfblame_readers::ScriptNames;
 pub use show::{
     Detail, FunctionCost, FunctionView, LayerCost, MetricTotal, Neighbours, RoleCost, RunTotal,
     Selection, ShowError, ShowQuery, SortBy, Summary, TaskCost, ThreadCost, ThreadView,

@@ -4,6 +4,7 @@
 //! others, so that the result does not depend on which was done first.
 
 use std::fmt;
+use std::path::PathBuf;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -13,8 +14,8 @@ use perfblame_cct::{
 };
 use perfblame_latency::Inference;
 use perfblame_readers::{
-    Input, ReadError, ReadErrorKind, ReadOptions, Tally, TraceRead, perfblame_file, read,
-    read_trace,
+    Input, ReadError, ReadErrorKind, ReadOptions, ScriptNames, ScriptOptions, Tally, TraceRead,
+    perfblame_file, read, read_trace,
 };
 
 use crate::sources::Source;
@@ -30,7 +31,7 @@ pub enum Names {
 }
 
 /// How to load.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct LoadOptions {
     /// What tells contexts apart.
     pub grain: Grain,
@@ -42,6 +43,25 @@ pub struct LoadOptions {
     pub partial: PartialStacks,
     /// What becomes of traces of the operating system.
     pub traces: Traces,
+    /// How functions of scripts get their names.
+    pub scripts: ScriptLoading,
+}
+
+/// How functions of scripts get their names.
+#[derive(Clone, Debug)]
+pub struct ScriptLoading {
+    /// How far they are named.
+    pub names: ScriptNames,
+    /// Folders with source maps.
+    pub maps: Vec<PathBuf>,
+    /// Whether callbacks hang under those who asked for them, where the trace links the two.
+    pub async_stacks: bool,
+}
+
+impl Default for ScriptLoading {
+    fn default() -> Self {
+        Self { names: ScriptNames::Full, maps: Vec::new(), async_stacks: false }
+    }
 }
 
 /// What to do with stacks taken at system calls and context switches.
@@ -113,6 +133,7 @@ impl LoadError {
 type Slot = Mutex<Option<Result<Vec<Profile>, LoadError>>>;
 
 /// Reads inputs as runs, one each. `tally` counts the bytes read, for whoever shows progress.
+#[expect(clippy::needless_pass_by_value, reason = "callers make their options for one call")]
 pub fn load(sources: &[Source], options: LoadOptions, tally: &Tally) -> Result<Loaded, LoadError> {
     let workers = std::thread::available_parallelism().map_or(1, usize::from).min(sources.len());
     let next = AtomicUsize::new(0);
@@ -122,7 +143,7 @@ pub fn load(sources: &[Source], options: LoadOptions, tally: &Tally) -> Result<L
             let row = next.fetch_add(1, Ordering::Relaxed);
             sources.get(row).zip(done.get(row))
         } {
-            let result = load_one(source, options, tally.clone());
+            let result = load_one(source, &options, tally.clone());
             if let Ok(mut slot) = slot.lock() {
                 *slot = Some(result);
             }
@@ -193,7 +214,7 @@ pub(crate) fn open(source: &Source, tally: Tally) -> Result<Input, LoadError> {
 /// The runs of one input: one, but for files that keep several apart.
 fn load_one(
     source: &Source,
-    options: LoadOptions,
+    options: &LoadOptions,
     tally: Tally,
 ) -> Result<Vec<Profile>, LoadError> {
     let failed = |error: ReadError| LoadError::new(source.name(), explained(error));
@@ -206,7 +227,18 @@ fn load_one(
         let runs = stored_runs(input, options).map_err(failed)?;
         runs.into_iter().map(|run| normalise(run, names)).collect()
     } else {
-        let read_options = ReadOptions { grain: options.grain, times: options.times, names };
+        let beside = match source {
+            Source::File(path) | Source::Found(path) => path.parent(),
+            Source::Stdin => None,
+        };
+        let scripts = ScriptOptions {
+            names: options.scripts.names,
+            maps: &options.scripts.maps,
+            beside,
+            async_stacks: options.scripts.async_stacks,
+        };
+        let read_options =
+            ReadOptions { grain: options.grain, times: options.times, names, scripts };
         let profile = match options.traces {
             Traces::AsProfiles => read(input, &read_options),
             Traces::Infer => {
@@ -221,7 +253,7 @@ fn load_one(
     Ok(runs.into_iter().map(|run| whole_stacks(run, options)).collect())
 }
 
-fn stored_runs(input: Input, options: LoadOptions) -> Result<Vec<Profile>, ReadError> {
+fn stored_runs(input: Input, options: &LoadOptions) -> Result<Vec<Profile>, ReadError> {
     let of_format = |error| ReadError { format: Some(perfblame_file::FORMAT.name), ..error };
     let set = perfblame_file::read_runs(input, options.times).map_err(of_format)?;
     let run = |number| {
@@ -232,7 +264,7 @@ fn stored_runs(input: Input, options: LoadOptions) -> Result<Vec<Profile>, ReadE
     Ok((0..set.runs.len()).filter_map(run).collect())
 }
 
-fn whole_stacks(profile: Profile, options: LoadOptions) -> Profile {
+fn whole_stacks(profile: Profile, options: &LoadOptions) -> Profile {
     let is_truncated = |root| profile.name_of(root) == TRUNCATED;
     if options.partial == PartialStacks::Merge && profile.tree.roots().any(is_truncated) {
         return merge_partial_stacks(&profile, MATCH_THRESHOLD).0;

@@ -46,6 +46,9 @@ impl<'a> Import<'a> {
             let package = build.package.map(|id| self.string(into, id));
             let id = build.id.map(|id| self.string(into, id));
             into.set_build(to, Build { package, id });
+            if let Some(shapes) = self.from.shapes(from) {
+                into.set_shapes(to, shapes.clone());
+            }
         }
         let new = into.intern_function(function);
         self.functions[id.index()] = Some(new);

@@ -184,6 +184,9 @@ impl Renamed {
         }
         if let (Some(was), Some(is)) = (known.component, function.component) {
             symbols.set_build(is, symbols.build(was));
+            if let Some(shapes) = symbols.shapes(was).cloned() {
+                symbols.set_shapes(is, shapes);
+            }
         }
         symbols.intern_function(function)
     }

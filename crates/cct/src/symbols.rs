@@ -4,12 +4,13 @@
 //! grain labels its nodes with frames that carry just what the grain needs.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use hashbrown::{DefaultHashBuilder, HashTable};
 use std::hash::{BuildHasher, Hash};
 use std::num::{NonZeroU32, NonZeroU64};
 
-use crate::{FrameId, FunctionId, Layer, StringId, StringTable};
+use crate::{FrameId, FunctionId, Layer, ScriptShapes, StringId, StringTable};
 
 /// A function: its name and the component that holds it.
 ///
@@ -135,6 +136,7 @@ pub struct Symbols {
     functions: Interned<Function>,
     frames: Interned<Frame>,
     builds: BTreeMap<StringId, Build>,
+    shapes: BTreeMap<StringId, Arc<ScriptShapes>>,
 }
 
 /// Which build of a component it is, and whom to tell about it. Not part of a function's identity: both can differ
@@ -201,6 +203,16 @@ impl Symbols {
         let known = self.builds.entry(component).or_default();
         known.package = build.package.or(known.package);
         known.id = build.id.or(known.id);
+    }
+
+    /// What the functions of a script look like, where its text was known.
+    pub fn shapes(&self, component: StringId) -> Option<&Arc<ScriptShapes>> {
+        self.shapes.get(&component)
+    }
+
+    /// Says what the functions of a script look like; who came first stays.
+    pub fn set_shapes(&mut self, component: StringId, shapes: Arc<ScriptShapes>) {
+        self.shapes.entry(component).or_insert(shapes);
     }
 
     /// The package of a function's component, where that is known.

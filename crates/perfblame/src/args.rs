@@ -5,6 +5,7 @@ mod check;
 mod diff;
 mod infer;
 mod record;
+mod scripts;
 mod web;
 
 use std::fmt::Write as _;
@@ -23,6 +24,7 @@ pub use check::{
 pub use diff::{CodeArgs, DiffArgs, DiffFormat, Least, MethodArg, NormalizeArg};
 pub use infer::{ContinuityArg, InferArgs, InferFormat, ModeArg};
 pub use record::{CallGraphArg, EventArg, OsEventArg, RecordArgs, WhatArg};
+pub use scripts::ScriptArgs;
 pub use web::WebArgs;
 
 const STYLES: Styles = Styles::styled()
@@ -166,6 +168,8 @@ pub struct ShowArgs {
     /// Leave names as recorded: lambdas, generated classes and compiler suffixes are made alike otherwise
     #[arg(long, alias = "no-normalize", help_heading = "Of what")]
     pub no_normalise: bool,
+    #[command(flatten)]
+    pub scripts: ScriptArgs,
 
     /// Sort functions by their own or by their inclusive cost
     #[arg(long, value_enum, default_value_t, value_name = "COST", help_heading = "How much")]
@@ -230,6 +234,11 @@ pub struct ConvertArgs {
     /// How names are written in folded stacks: plain, or as stackcollapse-perf does (what `perf` samples get unless told)
     #[arg(long, value_enum, value_name = "STYLE", hide_possible_values = true)]
     pub style: Option<StyleArg>,
+    /// Leave functions of scripts as recorded: without names from source maps and from what holds them
+    #[arg(long)]
+    pub raw_names: bool,
+    #[command(flatten)]
+    pub scripts: ScriptArgs,
     /// Replace OUT even when it is a profile and may have been meant as an input
     #[arg(long)]
     pub force: bool,

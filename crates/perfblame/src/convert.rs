@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use perfblame_analysis::{LoadOptions, Names, PartialStacks, Traces, choose_metric};
+use perfblame_analysis::{LoadOptions, Names, PartialStacks, ScriptNames, Traces, choose_metric};
 use perfblame_cct::{Grain, RunSet, Times};
 use perfblame_readers::Input;
 use perfblame_report::{Roots, Style, Target, WriteOptions};
@@ -24,6 +24,10 @@ pub fn run(args: &ConvertArgs, terminal: &Terminal) -> anyhow::Result<()> {
         names: Names::AsRecorded,
         partial: PartialStacks::Keep,
         traces: Traces::AsProfiles,
+        scripts: args.scripts.loading(match args.raw_names {
+            true => ScriptNames::AsRecorded,
+            false => ScriptNames::Full,
+        }),
     };
     let loaded = read(inputs, options, terminal)?;
     let metric = choose_metric(&loaded.runs, args.metric.as_deref())?;

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use perfblame_analysis::{
     ChangedFunction, Diff, DiffQuery, LoadError, LoadOptions, Loaded, Method, Names, Normalize,
-    Part, Source, Traces, diff, expand, is_inferred, load, part_of,
+    Part, ScriptNames, Source, Traces, diff, expand, is_inferred, load, part_of,
 };
 use perfblame_cct::{Grain, Times};
 use perfblame_readers::Tally;
@@ -123,12 +123,18 @@ impl DiffArgs {
                 Some(metric) if !is_inferred(metric) => Traces::AsProfiles,
                 _ => Traces::Infer,
             },
+            // The method drops what has no name, as its authors do.
+            scripts: self.scripts.loading(match self.method {
+                _ if self.raw_names => ScriptNames::AsRecorded,
+                MethodArg::CriticalGraph => ScriptNames::Mapped,
+                _ => ScriptNames::Full,
+            }),
             ..LoadOptions::default()
         };
         let total = sources.iter().flatten().map(Source::size).sum::<Option<u64>>();
         let tally = Tally::default();
         let progress = Progress::reading(total, &tally, terminal.shows_progress());
-        let read = |side: &[Source]| load(side, options, &tally);
+        let read = |side: &[Source]| load(side, options.clone(), &tally);
         let (before, after) = std::thread::scope(|scope| {
             let before = scope.spawn(|| read(&sources[0]));
             let after = read(&sources[1]);

@@ -4,8 +4,8 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use perfblame_analysis::{
-    Chains, Detail, LoadOptions, Loaded, Names, Selection, ShowQuery, SortBy, Summary, TreeLimits,
-    expand, load, select, show,
+    Chains, Detail, LoadOptions, Loaded, Names, ScriptNames, Selection, ShowQuery, SortBy, Summary,
+    TreeLimits, expand, load, select, show,
 };
 use perfblame_cct::{Grain, MetricId};
 use perfblame_readers::Tally;
@@ -87,6 +87,10 @@ impl ShowArgs {
         LoadOptions {
             grain: if self.call_sites { Grain::CallSites } else { Grain::Functions },
             names: if self.no_normalise { Names::AsRecorded } else { Names::Normalised },
+            scripts: self.scripts.loading(match self.no_normalise {
+                true => ScriptNames::AsRecorded,
+                false => ScriptNames::Full,
+            }),
             ..LoadOptions::default()
         }
     }

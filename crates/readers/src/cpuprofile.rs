@@ -17,6 +17,7 @@ use crate::error::ReadError;
 use crate::format::{Format, ReadOptions};
 use crate::input::Input;
 use crate::json::{Cursor, top_level_keys};
+use crate::scripts::{Naming, ScriptNames, Scripts};
 
 pub use call_frame::{CallFrame, layer_of_url, split_location};
 pub use sampled_tree::{Gaps, SampledTree};
@@ -40,6 +41,24 @@ pub fn sniff(input: &Input) -> bool {
     let first = memchr::memmem::find(input.head(), b"\"functionName\"").is_some();
     let heap = memchr::memmem::find(input.head(), b"\"selfSize\"").is_some();
     (has("nodes") || has("head")) && first && !heap && !has("traceEvents")
+}
+
+/// Gives the functions of a profile that says nothing about its scripts the names that files of this machine know.
+pub fn name_functions(
+    trees: &mut [SampledTree],
+    options: &ReadOptions,
+    builder: &mut ProfileBuilder,
+) {
+    if options.scripts.names == ScriptNames::AsRecorded {
+        return;
+    }
+    let by_time = builder.keeps_times();
+    trees.iter_mut().for_each(|tree| tree.close(by_time));
+    let uses = trees.iter().flat_map(|tree| tree.uses(0, builder)).collect();
+    let positions: Vec<_> = trees.iter().flat_map(|tree| tree.positions(0, builder)).collect();
+    let naming = Naming::new(Scripts::default(), options.scripts, uses, builder);
+    let names = naming.finish(&positions, builder);
+    trees.iter_mut().for_each(|tree| tree.rename(&names, 0, builder));
 }
 
 /// The two metrics of sampled time, in the order they are shown.
@@ -73,6 +92,7 @@ pub fn read(input: Input, options: &ReadOptions) -> Result<Profile, ReadError> {
     if chunk.samples.is_empty() {
         tree.add_hits(&chunk);
     }
+    name_functions(std::slice::from_mut(&mut tree), options, &mut builder);
     let mut gaps = Gaps::default();
     tree.finish(&mut builder, None, (wall, samples), &mut gaps);
     if let Some(period) = gaps.median() {

@@ -37,6 +37,7 @@ use crate::pprof_legacy;
 use crate::pstats;
 use crate::pyinstrument;
 use crate::safari;
+use crate::scripts::ScriptOptions;
 use crate::simpleperf;
 use crate::speedscope;
 use crate::stackprof;
@@ -52,23 +53,25 @@ use crate::xperf;
 
 /// What a reader is asked for.
 #[derive(Clone, Copy, Debug)]
-pub struct ReadOptions {
+pub struct ReadOptions<'a> {
     /// What tells contexts apart.
     pub grain: Grain,
     /// Whether samples and calls are kept by time.
     pub times: Times,
     /// Which parts of names are left out that change from run to run.
     pub names: NameKinds,
+    /// How functions of scripts get their names.
+    pub scripts: ScriptOptions<'a>,
 }
 
-impl Default for ReadOptions {
+impl Default for ReadOptions<'_> {
     fn default() -> Self {
         let (grain, times) = Default::default();
-        Self { grain, times, names: NameKinds::none() }
+        Self { grain, times, names: NameKinds::none(), scripts: ScriptOptions::default() }
     }
 }
 
-impl ReadOptions {
+impl ReadOptions<'_> {
     /// What to build the profile with, so that it is as asked for.
     pub fn builder(&self) -> ProfileBuilder {
         ProfileBuilder::new(self.grain, self.times).with_names(self.names)

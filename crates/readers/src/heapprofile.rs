@@ -5,7 +5,7 @@
 
 use perfblame_cct::{Metric, Profile, ProfileBuilder, Unit};
 
-use crate::cpuprofile::{Chunk, Gaps, SampledTree};
+use crate::cpuprofile::{Chunk, Gaps, SampledTree, name_functions};
 use crate::error::ReadError;
 use crate::format::{Format, ReadOptions};
 use crate::input::Input;
@@ -50,6 +50,7 @@ fn read(input: Input, options: &ReadOptions) -> Result<Profile, ReadError> {
     // What is left are nodes and edges: no sample has a time.
     chunk.samples.clear();
     tree.add(&chunk, &mut builder);
+    name_functions(std::slice::from_mut(&mut tree), options, &mut builder);
     tree.finish(&mut builder, None, (allocated, samples), &mut Gaps::default());
     if !listed {
         builder.choose_metrics(&[allocated]);

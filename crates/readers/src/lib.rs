@@ -52,6 +52,7 @@ mod pyinstrument;
 mod read_ahead;
 mod safari;
 mod sample_type;
+mod scripts;
 mod simpleperf;
 mod speedscope;
 mod stackprof;
@@ -76,6 +77,7 @@ pub use error::{ReadError, ReadErrorKind};
 pub use format::{FORMATS, Format, ReadOptions, detect};
 pub use input::{Input, ReadSeek, Tally};
 pub use os_trace::{Read as TraceRead, how_to_record_stacks};
+pub use scripts::{ScriptNames, ScriptOptions, source_map_never_panics};
 pub use symbolize::{Symbolized, symbolize};
 
 /// Reads whatever an input holds.

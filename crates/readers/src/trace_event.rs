@@ -18,6 +18,7 @@
 //! may end anywhere after an event, as the format allows.
 
 mod async_spans;
+mod async_stacks;
 mod event;
 mod file;
 mod spans;

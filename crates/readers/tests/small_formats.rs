@@ -3,7 +3,7 @@
 
 use perfblame_cct::{Grain, NameKinds, Times, dump};
 use perfblame_fixtures::{damaged, samples};
-use perfblame_readers::{FORMATS, Input, ReadOptions, perfblame_file, read};
+use perfblame_readers::{FORMATS, Input, ReadOptions, ScriptOptions, perfblame_file, read};
 
 /// File, format, samples, first metric, its total as stored.
 const FILES: &[(&str, &str, u64, &str, i64)] = &[
@@ -22,8 +22,12 @@ const FILES: &[(&str, &str, u64, &str, i64)] = &[
     ("timemory/wall.tree.json.gz", "timemory", 0, "wall", 113_816_802_493),
 ];
 
-const EVERYTHING: ReadOptions =
-    ReadOptions { grain: Grain::Frames, times: Times::Keep, names: NameKinds::none() };
+const EVERYTHING: ReadOptions = ReadOptions {
+    grain: Grain::Frames,
+    times: Times::Keep,
+    names: NameKinds::none(),
+    scripts: ScriptOptions::NONE,
+};
 
 #[test]
 fn samples_have_their_totals() {

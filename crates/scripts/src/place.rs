@@ -25,6 +25,18 @@ impl Place {
     }
 }
 
+impl Place {
+    /// The inverse of [`Place::after`]; the beginning for what stands before `start`.
+    #[must_use]
+    pub fn before(self, start: Self) -> Self {
+        if self < start {
+            return Self::default();
+        }
+        let column = if self.line == start.line { self.column - start.column } else { self.column };
+        Self { line: self.line - start.line, column }
+    }
+}
+
 /// Walks a text once and tells the places of offsets that come in order.
 pub(crate) struct Places<'a> {
     text: &'a [u8],

@@ -6,6 +6,8 @@ use clap::{Args as ClapArgs, ValueEnum, ValueHint};
 use perfblame_analysis::MinDelta;
 use perfblame_cct::Unit;
 
+use super::ScriptArgs;
+
 const EXAMPLES: &str = "\
 Examples:
   perfblame diff before.pb.gz after.pb.gz        one run each: a first guess
@@ -62,6 +64,8 @@ pub struct DiffArgs {
     /// Leave names as recorded: lambdas, generated classes and compiler suffixes are made alike otherwise
     #[arg(long, alias = "no-normalise", help_heading = "Of what")]
     pub raw_names: bool,
+    #[command(flatten)]
+    pub scripts: ScriptArgs,
 
     /// How to explain the difference
     #[arg(long, value_enum, default_value_t, value_name = "METHOD", help_heading = "How")]

@@ -9,9 +9,12 @@
 //! Values are added up per V8 node and handed to the builder at the end, when every node and caller has arrived.
 
 use hashbrown::HashMap;
-use perfblame_cct::{Cursor, Frame, FrameId, Grain, MetricId, ProfileBuilder, ThreadId, position};
+use perfblame_cct::{
+    Cursor, Frame, FrameId, FunctionId, Grain, MetricId, ProfileBuilder, ThreadId, position,
+};
 
 use super::Chunk;
+use crate::scripts::{Names, Position, Use};
 
 /// Samples held back for sorting. Chunks have at most a hundred samples, and the largest step back seen in real traces
 /// (19 ms) spans about two hundred.
@@ -33,13 +36,22 @@ pub struct SampledTree {
     samples: u64,
     late: u64,
     /// Values per line, where the grain asks for lines.
-    lines: HashMap<(u32, u32), Value>,
+    lines: HashMap<(u32, At), Value>,
+    /// What places are called, where that is known: frames with the line in the source.
+    places: HashMap<(u32, At), Option<FrameId>>,
     /// (sample, duration), where times are kept.
     timed: Vec<(Sample, i64)>,
+    /// Rows that were current when something else in the trace happened.
+    moments: HashMap<i64, u32>,
+    /// True when samples are kept until it is known under whom they hang.
+    hangs: bool,
 }
 
 #[derive(Clone, Copy, Default, Debug)]
 struct Row {
+    script: i64,
+    /// The function as recorded, before it got a name.
+    recorded: Option<FunctionId>,
     parent: Option<u32>,
     frame: Option<FrameId>,
     is_root: bool,
@@ -68,13 +80,25 @@ enum Place {
 struct Sample {
     time: i64,
     row: u32,
+    at: At,
+}
+
+/// Line and column being executed, 0 where unknown.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+struct At {
     line: u32,
+    column: u32,
 }
 
 impl SampledTree {
     /// Sets the time that deltas count from.
     pub fn start_at(&mut self, time: i64) {
         self.clock = time;
+    }
+
+    /// Keeps samples with their times, for [`SampledTree::hang`]; to be said before the first one.
+    pub fn keep_samples(&mut self) {
+        self.hangs = true;
     }
 
     /// True when no sample was added.
@@ -89,6 +113,7 @@ impl SampledTree {
             let parent = node.parent.map(|parent| self.row(parent));
             let known = &mut self.rows[row as usize];
             known.frame = Some(node.frame);
+            known.script = node.script;
             known.is_root = node.is_root;
             known.parent = parent.or(known.parent);
         }
@@ -96,14 +121,23 @@ impl SampledTree {
             let (caller, callee) = (self.row(*caller), self.row(*callee));
             self.rows[callee as usize].parent = Some(caller);
         }
-        let (by_line, by_time) = (builder.grain() == Grain::Frames, builder.keeps_times());
+        for (moment, node) in &chunk.moments {
+            let row = self.row(*node);
+            self.moments.insert(*moment, row);
+        }
+        let by_line = builder.grain() == Grain::Frames && !self.hangs;
+        let by_time = builder.keeps_times() || self.hangs;
         for (at, id) in chunk.samples.iter().enumerate() {
             let delta = chunk.deltas.get(at).copied().unwrap_or(0);
             self.clock = self.clock.saturating_add(delta);
-            let line = if by_line { chunk.lines.get(at).copied().unwrap_or(0) } else { 0 };
+            let part = |of: &[i64]| {
+                let number = of.get(at).copied().filter(|_| by_line);
+                number.and_then(|number| u32::try_from(number).ok()).unwrap_or(0)
+            };
+            let line = part(&chunk.lines);
+            let column = if line == 0 { 0 } else { part(&chunk.columns) };
             let row = self.row(*id);
-            let line = u32::try_from(line).unwrap_or(0);
-            self.window.push(Sample { time: self.clock, row, line });
+            self.window.push(Sample { time: self.clock, row, at: At { line, column } });
             if self.window.len() >= WINDOW {
                 self.settle(WINDOW / 2, by_time);
             }
@@ -166,10 +200,10 @@ impl SampledTree {
     }
 
     fn credit(&mut self, sample: Sample, duration: i64, by_time: bool) {
-        let own = if sample.line == 0 {
+        let own = if sample.at.line == 0 {
             &mut self.rows[sample.row as usize].own
         } else {
-            self.lines.entry((sample.row, sample.line)).or_default()
+            self.lines.entry((sample.row, sample.at)).or_default()
         };
         own.amount = own.amount.saturating_add(duration);
         own.samples += 1;
@@ -178,21 +212,87 @@ impl SampledTree {
         }
     }
 
+    /// All samples have come: the last one lasts to the end.
+    pub fn close(&mut self, by_time: bool) {
+        self.settle(usize::MAX, by_time);
+        if let Some(last) = self.last.take() {
+            let rest = self.end.map(|end| end.saturating_sub(last.time)).filter(|rest| *rest >= 0);
+            let rest = rest.or(self.gaps.median()).unwrap_or(0);
+            self.credit(last, rest, by_time);
+        }
+    }
+
+    /// Every function with its script.
+    pub fn uses(&self, process: i64, builder: &ProfileBuilder) -> Vec<Use> {
+        let functions = self.rows.iter().filter_map(|row| self.use_of(row, process, builder));
+        let mut uses: Vec<Use> = functions.collect();
+        uses.sort_unstable();
+        uses.dedup();
+        uses
+    }
+
+    fn use_of(&self, row: &Row, process: i64, builder: &ProfileBuilder) -> Option<Use> {
+        let function = match (row.recorded, row.frame) {
+            (Some(function), _) => function,
+            (None, frame) => builder.symbols.frame(frame?).function,
+        };
+        Some(Use { function, script: (process, row.script) })
+    }
+
+    /// Every place that was being executed, once all samples have come.
+    pub fn positions(&self, process: i64, builder: &ProfileBuilder) -> Vec<Position> {
+        let positions = self.lines.keys().filter_map(|(row, at)| {
+            let of = self.use_of(&self.rows[*row as usize], process, builder)?;
+            Some(Position { of, line: at.line, column: at.column })
+        });
+        let mut positions: Vec<Position> = positions.collect();
+        positions.sort_unstable();
+        positions.dedup();
+        positions
+    }
+
+    /// Gives functions and places their names.
+    pub fn rename(&mut self, names: &Names, process: i64, builder: &mut ProfileBuilder) {
+        for row in 0..self.rows.len() {
+            let Some(of) = self.use_of(&self.rows[row], process, builder) else { continue };
+            let function = names.function(of);
+            self.rows[row].recorded = Some(of.function);
+            if function != of.function {
+                self.rows[row].frame = Some(builder.frame(Frame::of(function)));
+            }
+        }
+        let mut places: Vec<(u32, At)> = self.lines.keys().copied().collect();
+        places.sort_unstable();
+        for (row, at) in places {
+            let Some(of) = self.use_of(&self.rows[row as usize], process, builder) else {
+                continue;
+            };
+            let function = names.function(of);
+            let position_there = Position { of, line: at.line, column: at.column };
+            let exact = names.position(position_there).map(|(source, line, column)| {
+                let home = builder.symbols.function(function).component;
+                Frame {
+                    line: position(u64::from(line)),
+                    // Only source maps make columns worth having: elsewhere lines are what tools show.
+                    column: source.and_then(|_| position(u64::from(column))),
+                    file: source.filter(|source| Some(*source) != home),
+                    ..Frame::of(function)
+                }
+            });
+            let exact = exact.map(|exact| builder.frame(exact));
+            self.places.insert((row, at), exact);
+        }
+    }
+
     /// Hands everything to the builder.
     pub fn finish(
-        mut self,
+        &mut self,
         builder: &mut ProfileBuilder,
         thread: Option<ThreadId>,
         (wall, samples): (MetricId, MetricId),
         gaps: &mut Gaps,
     ) {
-        let by_time = builder.keeps_times();
-        self.settle(usize::MAX, by_time);
-        if let Some(last) = self.last {
-            let rest = self.end.map(|end| end.saturating_sub(last.time)).filter(|rest| *rest >= 0);
-            let rest = rest.or(self.gaps.median()).unwrap_or(0);
-            self.credit(last, rest, by_time);
-        }
+        self.close(builder.keeps_times() || self.hangs);
         if self.late > 0 {
             builder.warn_many("late-samples", self.late, || {
                 "samples that came far too late for their time stand for no time".to_owned()
@@ -200,6 +300,9 @@ impl SampledTree {
         }
         gaps.merge(&self.gaps);
         builder.count_samples(self.samples);
+        if self.hangs {
+            return;
+        }
         for row in 0..self.rows.len() {
             let own = self.rows[row].own;
             if own.samples > 0 || own.amount != 0 {
@@ -210,19 +313,90 @@ impl SampledTree {
         }
         let mut lines: Vec<_> = self.lines.drain().collect();
         lines.sort_unstable_by_key(|(key, _)| *key);
-        for ((row, line), own) in lines {
-            let at = self.place_at_line(row as usize, line, builder);
+        for ((row, at), own) in lines {
+            let at = self.place_at_line(row as usize, at, builder);
             builder.add(at, thread, wall, own.amount);
             builder.add(at, thread, samples, own.samples);
         }
         for (sample, duration) in std::mem::take(&mut self.timed) {
-            let at = self.place_at_line(sample.row as usize, sample.line, builder);
+            let at = self.place_at_line(sample.row as usize, sample.at, builder);
             builder.time_sample(sample.time, at, thread, wall, duration);
         }
     }
 
+    /// The row that was current at a moment.
+    pub fn row_at(&self, moment: i64) -> Option<u32> {
+        self.moments.get(&moment).copied()
+    }
+
+    /// The nearest caller of a row, itself included, that is a function of the page: not the browser's, and not one
+    /// without a name inside of it.
+    pub fn asking(&self, row: u32, builder: &ProfileBuilder) -> Option<u32> {
+        let function = |row: u32| {
+            let known = &self.rows[row as usize];
+            let recorded =
+                known.recorded.or_else(|| Some(builder.symbols.frame(known.frame?).function));
+            recorded.map(|function| *builder.symbols.function(function))
+        };
+        let mut at = row;
+        let mut steps = 0;
+        while function(at)?.component.is_none() {
+            at = self.rows[at as usize].parent?;
+            steps += 1;
+            if steps > self.rows.len() {
+                return None;
+            }
+        }
+        let inner = at;
+        let url = function(at)?.component;
+        while builder.symbols.text(function(at)?.name).is_empty() {
+            let outer = self.rows[at as usize]
+                .parent
+                .filter(|outer| function(*outer).is_some_and(|function| function.component == url));
+            steps += 1;
+            match outer {
+                Some(outer) if steps <= self.rows.len() => at = outer,
+                _ => return Some(inner),
+            }
+        }
+        Some(at)
+    }
+
+    /// The context of a row below another context; below none, its own. Frames come from the outermost caller in.
+    pub fn hang(
+        &mut self,
+        row: u32,
+        below: Option<Cursor>,
+        builder: &mut ProfileBuilder,
+    ) -> Cursor {
+        let Some(below) = below else { return self.place(row as usize, builder) };
+        let mut frames = Vec::new();
+        let mut at = Some(row as usize);
+        while let Some(row) = at.filter(|_| frames.len() <= self.rows.len()) {
+            let known = &self.rows[row];
+            if !known.is_root {
+                frames.extend(known.frame);
+            }
+            at = known.parent.map(|parent| parent as usize);
+        }
+        frames.into_iter().rev().fold(below, |at, frame| builder.child(at, frame))
+    }
+
+    /// True for the likes of `(program)` and `(idle)`, which nobody asked for.
+    pub fn is_pseudo(&self, row: u32, builder: &ProfileBuilder) -> bool {
+        let Row { frame, parent, .. } = self.rows[row as usize];
+        let is_outermost = parent.is_none_or(|parent| self.rows[parent as usize].is_root);
+        let function = frame.map(|frame| builder.symbols.frame(frame).function);
+        is_outermost && function.is_none_or(|id| builder.symbols.function(id).component.is_none())
+    }
+
+    /// Samples with their times, where they were kept: time, row, duration.
+    pub fn samples(&self) -> impl Iterator<Item = (i64, u32, i64)> + '_ {
+        self.timed.iter().map(|(sample, duration)| (sample.time, sample.row, *duration))
+    }
+
     /// The context of a node and of all its callers.
-    fn place(&mut self, row: usize, builder: &mut ProfileBuilder) -> Cursor {
+    pub fn place(&mut self, row: usize, builder: &mut ProfileBuilder) -> Cursor {
         if let Row { is_root: true, parent: None, frame: Some(frame), .. } = self.rows[row] {
             return builder.root(frame);
         }
@@ -268,12 +442,15 @@ impl SampledTree {
     }
 
     /// The context of a node with the line it was executing.
-    fn place_at_line(&mut self, row: usize, line: u32, builder: &mut ProfileBuilder) -> Cursor {
-        let (Some(line), Some(frame)) = (position(u64::from(line)), self.rows[row].frame) else {
+    fn place_at_line(&mut self, row: usize, at: At, builder: &mut ProfileBuilder) -> Cursor {
+        let (Some(line), Some(frame)) = (position(u64::from(at.line)), self.rows[row].frame) else {
             return self.place(row, builder);
         };
-        let exact = Frame { line: Some(line), ..*builder.symbols.frame(frame) };
-        let exact = builder.frame(exact);
+        let exact = match self.places.get(&(row as u32, at)) {
+            Some(Some(exact)) => *exact,
+            Some(None) => return self.place(row, builder),
+            None => builder.frame(Frame { line: Some(line), ..*builder.symbols.frame(frame) }),
+        };
         match self.rows[row].parent.map(|parent| parent as usize) {
             Some(parent) if !self.rows[parent].is_root => {
                 let caller = self.place(parent, builder);

@@ -15,6 +15,8 @@ pub struct WireNode {
     pub parent: Option<i64>,
     /// The function.
     pub frame: FrameId,
+    /// V8's number of its script; 0 for none.
+    pub script: i64,
     /// Samples that hit it, for profiles that list no samples.
     pub hits: i64,
     /// Bytes allocated in it, in heap profiles.
@@ -38,6 +40,10 @@ pub struct Chunk {
     pub timestamps: Vec<i64>,
     /// Line being executed at each sample, counted from 1; 0 for unknown.
     pub lines: Vec<i64>,
+    /// Column being executed at each sample, counted from 1; 0 for unknown.
+    pub columns: Vec<i64>,
+    /// Nodes that were current when something else in the trace happened, by the number it has there.
+    pub moments: Vec<(i64, i64)>,
     /// When the profile started, in nanoseconds.
     pub start: Option<i64>,
     /// When it ended, in nanoseconds.
@@ -69,6 +75,8 @@ impl Chunk {
         self.deltas.clear();
         self.timestamps.clear();
         self.lines.clear();
+        self.columns.clear();
+        self.moments.clear();
         self.start = None;
         self.end = None;
     }
@@ -107,6 +115,15 @@ impl Chunk {
                 (b"timeDeltas", Kind::Array) => numbers(cursor, &mut self.deltas, 3)?,
                 (b"timestamps", Kind::Array) => numbers(cursor, &mut self.timestamps, 3)?,
                 (b"lines", Kind::Array) => numbers(cursor, &mut self.lines, 0)?,
+                (b"columns", Kind::Array) => numbers(cursor, &mut self.columns, 0)?,
+                (b"trace_ids", Kind::Object) => {
+                    cursor.begin_object()?;
+                    while let Some(key) = cursor.next_raw_key()? {
+                        let moment = str::from_utf8(key).ok().and_then(|key| key.parse().ok());
+                        let node = cursor.lenient_number()?.and_then(Number::as_i64);
+                        self.moments.extend(moment.zip(node));
+                    }
+                }
                 (b"startTime", _) => self.start = time(cursor)?,
                 (b"endTime", _) => self.end = time(cursor)?,
                 _ => cursor.skip_value()?,
@@ -171,6 +188,7 @@ impl Chunk {
             id,
             parent: node.parent,
             frame,
+            script: node.call.script,
             hits: node.hits,
             self_size: node.self_size,
             is_root: node.call.name == "(root)",

@@ -11,7 +11,7 @@ use crate::json::{Cursor, Fault, Kind, Stream};
 const ATTEMPTS: usize = 1000;
 
 /// Reads a whole file into `trace`.
-pub fn read<R: Read>(stream: &mut Stream<R>, trace: &mut Trace) -> Result<(), ReadError> {
+pub fn read<R: Read>(stream: &mut Stream<R>, trace: &mut Trace<'_>) -> Result<(), ReadError> {
     let result = match stream.peek() {
         Ok(Kind::Array) => read_array(stream, trace),
         Ok(_) => read_object(stream, trace),
@@ -29,7 +29,7 @@ pub fn read<R: Read>(stream: &mut Stream<R>, trace: &mut Trace) -> Result<(), Re
     Ok(())
 }
 
-fn read_array<R: Read>(stream: &mut Stream<R>, trace: &mut Trace) -> Result<(), Fault> {
+fn read_array<R: Read>(stream: &mut Stream<R>, trace: &mut Trace<'_>) -> Result<(), Fault> {
     stream.begin_array()?;
     match read_events(stream, trace)? {
         // The closing bracket is optional: whoever writes a trace may be stopped at any time.
@@ -37,7 +37,7 @@ fn read_array<R: Read>(stream: &mut Stream<R>, trace: &mut Trace) -> Result<(), 
     }
 }
 
-fn read_object<R: Read>(stream: &mut Stream<R>, trace: &mut Trace) -> Result<(), Fault> {
+fn read_object<R: Read>(stream: &mut Stream<R>, trace: &mut Trace<'_>) -> Result<(), Fault> {
     stream.begin_object()?;
     loop {
         let Some(key) = stream.next_key()? else { return Ok(()) };
@@ -91,7 +91,7 @@ enum Ended {
     Open,
 }
 
-fn read_events<R: Read>(stream: &mut Stream<R>, trace: &mut Trace) -> Result<Ended, Fault> {
+fn read_events<R: Read>(stream: &mut Stream<R>, trace: &mut Trace<'_>) -> Result<Ended, Fault> {
     loop {
         match stream.next_element() {
             Ok(true) => {}
@@ -121,7 +121,7 @@ fn read_events<R: Read>(stream: &mut Stream<R>, trace: &mut Trace) -> Result<End
     }
 }
 
-fn damaged(trace: &mut Trace, offset: u64) {
+fn damaged(trace: &mut Trace<'_>, offset: u64) {
     trace.builder.warn("damaged-records", || {
         format!("records that are damaged were left out, first: the one at byte {offset}")
     });
@@ -148,7 +148,7 @@ fn find_event<R: Read>(stream: &mut Stream<R>, fault: Fault) -> Result<(), Fault
 }
 
 /// Keeps what is short and plain; scripts, source maps and field trials are counted.
-fn read_labels<R: Read>(stream: &mut Stream<R>, trace: &mut Trace) -> Result<(), Fault> {
+fn read_labels<R: Read>(stream: &mut Stream<R>, trace: &mut Trace<'_>) -> Result<(), Fault> {
     stream.begin_object()?;
     while let Some(key) = stream.next_key()? {
         let key = key.into_owned();
@@ -169,8 +169,19 @@ fn read_labels<R: Read>(stream: &mut Stream<R>, trace: &mut Trace) -> Result<(),
                 stream.begin_array()?;
                 let mut count = 0u64;
                 while stream.next_element()? {
-                    stream.skip_value()?;
                     count += 1;
+                    if !trace.names_scripts() || !matches!(&*key, "sourceMaps" | "resources") {
+                        stream.skip_value()?;
+                        continue;
+                    }
+                    let raw = stream.raw_value()?;
+                    let read = match &*key {
+                        "sourceMaps" => trace.scripts.map(raw),
+                        _ => trace.scripts.resource(raw),
+                    };
+                    if read.is_err() {
+                        damaged(trace, stream.offset());
+                    }
                 }
                 if count > 0 {
                     trace.label(&key, &count.to_string());
@@ -182,7 +193,7 @@ fn read_labels<R: Read>(stream: &mut Stream<R>, trace: &mut Trace) -> Result<(),
     Ok(())
 }
 
-fn keep_label(trace: &mut Trace, key: &str, text: &str) {
+fn keep_label(trace: &mut Trace<'_>, key: &str, text: &str) {
     let info = &mut trace.builder.info;
     match key {
         "source" | "bazel_version" => info.producer = Some(text.to_owned()),

@@ -6,6 +6,7 @@ use perfblame_cct::{
 };
 
 use super::async_spans::AsyncSpans;
+use super::async_stacks::Hanging;
 use super::event::{Event, RawText};
 use super::spans::{Item, ItemKind, Lane, SpanMetrics, WritingOrder};
 use super::stack_samples::StackSamples;
@@ -15,9 +16,10 @@ use super::waits::{Step, Waits};
 use crate::cpuprofile::{Gaps, layer_of_url, sampled_metrics, split_location};
 use crate::format::ReadOptions;
 use crate::json::{Cursor, Fault, Kind, Number};
+use crate::scripts::{Naming, ScriptNames, ScriptOptions, Scripts};
 
 /// Everything known of a trace so far.
-pub struct Trace {
+pub struct Trace<'a> {
     pub builder: ProfileBuilder,
     pub threads: Threads,
     pub stack_samples: StackSamples,
@@ -28,6 +30,10 @@ pub struct Trace {
     order: WritingOrder,
     asyncs: AsyncSpans,
     waits: Waits,
+    /// What the file says about scripts.
+    pub scripts: Scripts,
+    options: ScriptOptions<'a>,
+    hanging: Hanging,
     frames: HashMap<Box<[u8]>, FrameId>,
     frame_key: Vec<u8>,
     sampled: (MetricId, MetricId),
@@ -37,13 +43,13 @@ pub struct Trace {
     /// Events so far.
     pub events: u64,
     without_duration: u64,
-    scripts: u64,
+    script_events: u64,
     first: i64,
     last: i64,
 }
 
-impl Trace {
-    pub fn new(options: &ReadOptions) -> Self {
+impl<'a> Trace<'a> {
+    pub fn new(options: &ReadOptions<'a>) -> Self {
         let mut builder = options.builder();
         let sampled = sampled_metrics(&mut builder);
         let time = builder.metric(Metric::exact("events", Unit::Nanoseconds));
@@ -54,13 +60,16 @@ impl Trace {
             builder,
             threads: Threads::default(),
             stack_samples: StackSamples::default(),
-            profiles: CpuProfiles::default(),
+            profiles: CpuProfiles::new(options.scripts.async_stacks),
             lanes: Vec::new(),
             lane_of: HashMap::new(),
             last_lane: None,
             order: WritingOrder::default(),
             asyncs: AsyncSpans::default(),
             waits: Waits::default(),
+            scripts: Scripts::default(),
+            options: options.scripts,
+            hanging: Hanging::default(),
             frames: HashMap::new(),
             frame_key: Vec::new(),
             sampled,
@@ -69,7 +78,7 @@ impl Trace {
             waited,
             events: 0,
             without_duration: 0,
-            scripts: 0,
+            script_events: 0,
             first: i64::MAX,
             last: i64::MIN,
         }
@@ -83,6 +92,7 @@ impl Trace {
             b'X' | b'B' | b'E' => match event.time {
                 Some(time) => {
                     self.span(event, key, time);
+                    self.look(event, key, time)?;
                     if event.name.bytes == b"TimerFire" && event.phase != b'E' {
                         return self.wait(event, Step::End, key);
                     }
@@ -96,9 +106,51 @@ impl Trace {
             b'P' | b'I' | b'i' | b'R' => return self.instant(event, key),
             b'M' => return self.metadata(event, key),
             0 => self.damaged("an event without a phase"),
+            b's' | b'f' if self.options.async_stacks => {
+                self.without_duration += 1;
+                if let (Some(time), Some(id)) = (event.time, event.id) {
+                    self.hanging.flow(event.phase, event.name.bytes, key, time, id);
+                }
+            }
             _ => self.without_duration += 1,
         }
         Ok(())
+    }
+
+    /// True when functions of scripts get names.
+    pub fn names_scripts(&self) -> bool {
+        self.options.names != ScriptNames::AsRecorded
+    }
+
+    /// Looks at calls that say more than how long they took.
+    fn look(&mut self, event: &Event<'_>, key: Key, time: i64) -> Result<(), Fault> {
+        let name = event.name.bytes;
+        let Some(args) = event.args else { return Ok(()) };
+        match name {
+            b"ScriptCatchup" | b"ScriptCompiled" | b"LargeScriptCatchup" | b"StubScriptCatchup" => {
+                self.script(key, args)?;
+            }
+            b"EvaluateScript" if self.names_scripts() && event.phase != b'E' => {
+                let part = |name: &'static [u8]| number_in(Some(args), &[b"data", name]);
+                let url = string_in(Some(args), &[b"data", b"url"])?;
+                if let (Some(url), Some(line), Some(column)) =
+                    (url, part(b"lineNumber")?, part(b"columnNumber")?)
+                {
+                    self.scripts.begins(&url, line, column);
+                }
+            }
+            _ => {}
+        }
+        if self.options.async_stacks && event.phase == b'X' {
+            let end = time.saturating_add(event.duration.unwrap_or(0).max(0));
+            self.hanging.call(name, key, (time, end), args)?;
+        }
+        Ok(())
+    }
+
+    fn script(&mut self, key: Key, args: &[u8]) -> Result<(), Fault> {
+        self.script_events += 1;
+        if self.names_scripts() { self.scripts.event(key.0, args) } else { Ok(()) }
     }
 
     fn damaged(&mut self, what: &str) {
@@ -172,13 +224,15 @@ impl Trace {
             b"CpuProfile" => Piece::Whole,
             b"TracingSessionIdForWorker" => return self.worker(event, key),
             b"TracingStartedInBrowser" => return self.page(event),
-            b"ScriptCatchup" | b"ScriptCompiled" | b"LargeScriptCatchup" => {
-                self.scripts += 1;
+            b"ScriptCatchup" | b"ScriptCompiled" | b"LargeScriptCatchup" | b"StubScriptCatchup" => {
                 self.without_duration += 1;
-                return Ok(());
+                return event.args.map_or(Ok(()), |args| self.script(key, args));
             }
             name => {
                 self.without_duration += 1;
+                if let Some(args) = event.args.filter(|_| self.options.async_stacks) {
+                    self.hanging.ask(name, key, time, args)?;
+                }
                 return Step::of(name).map_or(Ok(()), |step| self.wait(event, step, key));
             }
         };
@@ -329,14 +383,24 @@ impl Trace {
         let builder = &mut self.builder;
         let sampled = self.profiles.any() || self.stack_samples.any();
         let mut gaps = Gaps::default();
+        self.profiles.close(builder);
+        let uses = self.profiles.uses(builder);
+        let mut naming = Naming::new(self.scripts, self.options, uses, builder);
+        self.waits.locate(&mut naming, builder);
+        let names = naming.finish(&self.profiles.positions(builder), builder);
+        self.profiles.rename(&names, builder);
         self.profiles.finish(builder, &mut self.threads, self.sampled, &mut gaps);
+        if self.options.async_stacks {
+            self.hanging.finish(builder, &mut self.profiles, &mut self.threads, self.sampled);
+        }
         let sampled_span = self.stack_samples.span();
         self.stack_samples.finish(builder, &mut self.threads, self.sampled, &mut gaps);
         for lane in &mut self.lanes {
             lane.finish(builder, self.spans);
         }
         self.asyncs.finish(builder);
-        self.waits.finish(builder, &mut self.threads, self.waited);
+        let known = (&mut self.profiles, &names);
+        self.waits.finish(builder, known, &mut self.threads, self.waited);
         self.threads.finish(builder);
         let (wall, samples) = self.sampled;
         let SpanMetrics { time, calls } = self.spans;
@@ -363,7 +427,7 @@ impl Trace {
         };
         label("events", self.events);
         label("events without duration", self.without_duration);
-        label("scripts", self.scripts);
+        label("scripts", self.script_events);
         builder.info.labels.sort();
         builder.info.labels.dedup();
         if let Some((first, last)) = sampled_span {
@@ -396,7 +460,7 @@ fn enter(cursor: &mut Cursor<'_>, wanted: &[u8]) -> Result<bool, Fault> {
     Ok(false)
 }
 
-fn string_in(json: Option<&[u8]>, path: &[&[u8]]) -> Result<Option<String>, Fault> {
+pub(super) fn string_in(json: Option<&[u8]>, path: &[&[u8]]) -> Result<Option<String>, Fault> {
     let mut cursor = Cursor::new(json.unwrap_or(b"{}"));
     for key in path {
         if !enter(&mut cursor, key)? {
@@ -406,7 +470,7 @@ fn string_in(json: Option<&[u8]>, path: &[&[u8]]) -> Result<Option<String>, Faul
     Ok(cursor.lenient_string()?.map(std::borrow::Cow::into_owned))
 }
 
-fn number_in(json: Option<&[u8]>, path: &[&[u8]]) -> Result<Option<i64>, Fault> {
+pub(super) fn number_in(json: Option<&[u8]>, path: &[&[u8]]) -> Result<Option<i64>, Fault> {
     let mut cursor = Cursor::new(json.unwrap_or(b"{}"));
     for key in path {
         if !enter(&mut cursor, key)? {

@@ -3,15 +3,18 @@
 //! one `CpuProfile` event held everything.
 
 use hashbrown::HashMap;
-use perfblame_cct::{MetricId, ProfileBuilder};
+use perfblame_cct::{Cursor as Context, MetricId, ProfileBuilder};
 
 use super::threads::{Key, Threads};
 use crate::cpuprofile::{Chunk, Gaps, SampledTree};
 use crate::json::{Cursor, Fault, Kind};
+use crate::scripts::{Names, Position, Use};
 
 /// All CPU profiles of a trace.
 #[derive(Default, Debug)]
 pub struct CpuProfiles {
+    /// Samples are kept until it is known under whom they hang.
+    hangs: bool,
     row_of: HashMap<(i64, Box<[u8]>), usize>,
     profiles: Vec<CpuProfile>,
     chunk: Chunk,
@@ -28,6 +31,12 @@ struct CpuProfile {
     tree: SampledTree,
 }
 
+impl CpuProfile {
+    fn process(&self) -> i64 {
+        self.thread.unwrap_or(self.writer).0
+    }
+}
+
 /// What of a profile an event holds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Piece {
@@ -40,6 +49,11 @@ pub enum Piece {
 }
 
 impl CpuProfiles {
+    /// No profiles; `hangs` when samples are to hang under those who asked for them.
+    pub fn new(hangs: bool) -> Self {
+        Self { hangs, ..Self::default() }
+    }
+
     /// True when any profile has samples.
     pub fn any(&self) -> bool {
         self.profiles.iter().any(|profile| !profile.tree.is_empty())
@@ -59,6 +73,7 @@ impl CpuProfiles {
         let row = if piece == Piece::Whole {
             self.chunk.repair_times(builder);
             self.profiles.push(CpuProfile { thread: Some(thread), ..CpuProfile::default() });
+            self.keep_samples();
             self.profiles.len() - 1
         } else {
             self.row(thread.0, id)
@@ -82,18 +97,70 @@ impl CpuProfiles {
         }
         self.row_of.insert((pid, id.into()), self.profiles.len());
         self.profiles.push(CpuProfile::default());
+        self.keep_samples();
         self.profiles.len() - 1
+    }
+
+    fn keep_samples(&mut self) {
+        if let Some(last) = self.profiles.last_mut().filter(|_| self.hangs) {
+            last.tree.keep_samples();
+        }
+    }
+
+    /// All samples have come.
+    pub fn close(&mut self, builder: &ProfileBuilder) {
+        let by_time = builder.keeps_times() || self.hangs;
+        self.profiles.iter_mut().for_each(|profile| profile.tree.close(by_time));
+    }
+
+    /// Every function with its script.
+    pub fn uses(&self, builder: &ProfileBuilder) -> Vec<Use> {
+        self.profiles.iter().flat_map(|one| one.tree.uses(one.process(), builder)).collect()
+    }
+
+    /// Every place that was being executed.
+    pub fn positions(&self, builder: &ProfileBuilder) -> Vec<Position> {
+        self.profiles.iter().flat_map(|one| one.tree.positions(one.process(), builder)).collect()
+    }
+
+    /// Gives functions and places their names.
+    pub fn rename(&mut self, names: &Names, builder: &mut ProfileBuilder) {
+        for profile in &mut self.profiles {
+            let process = profile.process();
+            profile.tree.rename(names, process, builder);
+        }
+    }
+
+    /// The trees with the threads they are of.
+    pub fn trees(&mut self) -> impl Iterator<Item = (Key, &mut SampledTree)> {
+        self.profiles.iter_mut().map(|one| (one.thread.unwrap_or(one.writer), &mut one.tree))
+    }
+
+    /// The context of whoever asked for something at a moment of a process.
+    pub fn asking_at(
+        &mut self,
+        process: i64,
+        moment: i64,
+        builder: &mut ProfileBuilder,
+    ) -> Option<Context> {
+        for profile in self.profiles.iter_mut().filter(|one| one.process() == process) {
+            if let Some(row) = profile.tree.row_at(moment) {
+                let row = profile.tree.asking(row, builder)?;
+                return Some(profile.tree.place(row as usize, builder));
+            }
+        }
+        None
     }
 
     /// Hands everything to the builder.
     pub fn finish(
-        self,
+        &mut self,
         builder: &mut ProfileBuilder,
         threads: &mut Threads,
         metrics: (MetricId, MetricId),
         gaps: &mut Gaps,
     ) {
-        for profile in self.profiles {
+        for profile in &mut self.profiles {
             if profile.tree.is_empty() {
                 continue;
             }

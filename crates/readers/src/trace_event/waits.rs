@@ -17,8 +17,10 @@ use perfblame_cct::{
 };
 
 use super::threads::{Key, Threads};
+use super::v8::CpuProfiles;
 use crate::cpuprofile::layer_of_url;
 use crate::json::{Cursor, Fault, Kind, Number};
+use crate::scripts::{Names, Naming, Use};
 
 /// Frames of a stack that are kept; browsers cut theirs at 200 or less.
 const DEPTH: usize = 1024;
@@ -29,11 +31,13 @@ pub struct Waits {
     open: HashMap<Subject, Open>,
     /// Ends whose beginnings have not come; files are not always in order.
     early: HashMap<Subject, i64>,
-    stacks: HashMap<Box<[Call]>, usize>,
+    stacks: HashMap<(Box<[Call]>, Option<i64>), usize>,
     /// In the order of the file.
-    stack_rows: Vec<Box<[Call]>>,
+    stack_rows: Vec<(Box<[Call]>, Option<i64>)>,
     waited: HashMap<(usize, Key), i64>,
     names: Vec<(usize, Key)>,
+    /// Calls of a process with the functions they are in.
+    located: HashMap<(i64, Call), Use>,
 }
 
 /// A timer of a thread and page, or a request of a process.
@@ -58,6 +62,8 @@ struct Call {
     name: StringId,
     url: StringId,
     line: u32,
+    column: u32,
+    script: i64,
 }
 
 /// What an event says about a wait.
@@ -115,7 +121,8 @@ impl Waits {
                     return Ok(());
                 }
                 let most = read.timeout.map_or(i64::MAX, |ms| ms.saturating_mul(1_000_000));
-                let open = Open { since: time, stack: self.stack(calls), thread, most };
+                let stack = self.stack(calls, read.moment);
+                let open = Open { since: time, stack, thread, most };
                 match early {
                     Some(end) => self.waited(open, end),
                     None => drop(self.open.insert(subject, open)),
@@ -130,12 +137,13 @@ impl Waits {
         Ok(())
     }
 
-    fn stack(&mut self, calls: &[Call]) -> usize {
-        if let Some(row) = self.stacks.get(calls) {
+    fn stack(&mut self, calls: &[Call], moment: Option<i64>) -> usize {
+        let key = (Box::from(calls), moment);
+        if let Some(row) = self.stacks.get(&key) {
             return *row;
         }
-        self.stacks.insert(calls.into(), self.stack_rows.len());
-        self.stack_rows.push(calls.into());
+        self.stacks.insert(key.clone(), self.stack_rows.len());
+        self.stack_rows.push(key);
         self.stack_rows.len() - 1
     }
 
@@ -149,18 +157,46 @@ impl Waits {
         *sum = sum.saturating_add(time);
     }
 
-    /// Hands everything to the builder, once it knows all functions of the CPU profiles.
-    pub fn finish(&self, builder: &mut ProfileBuilder, threads: &mut Threads, metric: MetricId) {
+    /// Finds the functions that calls are in, where the scripts' texts tell.
+    pub fn locate(&mut self, naming: &mut Naming<'_>, builder: &mut ProfileBuilder) {
+        for (stack, thread) in &self.names {
+            for call in &self.stack_rows[*stack].0 {
+                let key = (thread.0, *call);
+                if !self.located.contains_key(&key) {
+                    let script = ((thread.0, call.script), call.url);
+                    let place = (call.line, call.column);
+                    if let Some(of) = naming.function_around(script, call.name, place, builder) {
+                        self.located.insert(key, of);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Hands everything to the builder, once it knows all functions of the CPU profiles. Those know the whole stack of
+    /// the moment in newer traces, whose own stacks end early.
+    pub fn finish(
+        &self,
+        builder: &mut ProfileBuilder,
+        (profiles, names): (&mut CpuProfiles, &Names),
+        threads: &mut Threads,
+        metric: MetricId,
+    ) {
         if !self.any() {
             return;
         }
         let known = known_functions(builder);
-        let mut frames: HashMap<Call, FrameId> = HashMap::new();
+        let mut frames: HashMap<(i64, Call), FrameId> = HashMap::new();
         for (stack, thread) in &self.names {
-            let mut at = None;
-            for call in self.stack_rows[*stack].iter().rev() {
-                let frame =
-                    *frames.entry(*call).or_insert_with(|| frame_of(*call, &known, builder));
+            let (calls, moment) = &self.stack_rows[*stack];
+            let mut at = moment.and_then(|moment| profiles.asking_at(thread.0, moment, builder));
+            let is_whole = at.is_some();
+            for call in calls.iter().rev().filter(|_| !is_whole) {
+                let key = (thread.0, *call);
+                let frame = *frames.entry(key).or_insert_with(|| match self.located.get(&key) {
+                    Some(of) => builder.frame(Frame::of(names.function(*of))),
+                    None => frame_of(*call, &known, builder),
+                });
                 at = Some(match at {
                     Some(caller) => builder.child(caller, frame),
                     None => builder.root(frame),
@@ -223,6 +259,8 @@ struct Arguments<'a> {
     request: Option<&'a [u8]>,
     page: &'a [u8],
     stack: Vec<Call>,
+    /// What CPU profiles call the moment.
+    moment: Option<i64>,
 }
 
 impl<'a> Arguments<'a> {
@@ -256,6 +294,9 @@ impl<'a> Arguments<'a> {
                 (b"timeout", _) => {
                     self.timeout = cursor.lenient_number()?.and_then(Number::as_i64);
                 }
+                (b"sampleTraceId", _) => {
+                    self.moment = cursor.lenient_number()?.and_then(Number::as_i64);
+                }
                 (b"requestId", _) => self.request = Some(cursor.raw_value()?),
                 (b"frame", _) => self.page = cursor.raw_value()?,
                 (b"stackTrace", Kind::Array) => self.calls(cursor, 0, builder)?,
@@ -281,7 +322,7 @@ impl<'a> Arguments<'a> {
                 continue;
             }
             let empty = builder.string("");
-            let mut call = Call { name: empty, url: empty, line: 0 };
+            let mut call = Call { name: empty, url: empty, line: 0, column: 0, script: 0 };
             cursor.begin_object()?;
             while let Some(key) = cursor.next_raw_key()? {
                 match key {
@@ -291,11 +332,11 @@ impl<'a> Arguments<'a> {
                     b"url" => {
                         call.url = builder.string(&cursor.lenient_string()?.unwrap_or_default());
                     }
-                    b"lineNumber" => {
-                        let line = cursor.lenient_number()?.and_then(Number::as_i64);
-                        let line =
-                            line.and_then(|line| line.checked_add(first_line)?.try_into().ok());
-                        call.line = line.and_then(position).map_or(0, std::num::NonZero::get);
+                    b"lineNumber" => call.line = from_one(cursor, first_line)?,
+                    b"columnNumber" => call.column = from_one(cursor, first_line)?,
+                    b"scriptId" => {
+                        let script = cursor.lenient_number()?.and_then(Number::as_i64);
+                        call.script = script.unwrap_or(0);
                     }
                     _ => cursor.skip_value()?,
                 }
@@ -304,6 +345,13 @@ impl<'a> Arguments<'a> {
         }
         Ok(())
     }
+}
+
+/// A line or column, counted from 1; 0 for none.
+fn from_one(cursor: &mut Cursor<'_>, first: i64) -> Result<u32, Fault> {
+    let number = cursor.lenient_number()?.and_then(Number::as_i64);
+    let number = number.and_then(|number| number.checked_add(first)?.try_into().ok());
+    Ok(number.and_then(position).map_or(0, std::num::NonZero::get))
 }
 
 #[cfg(test)]

@@ -548,7 +548,11 @@ fn is_word_of_language(word: &[u8]) -> bool {
 /// one walk.
 fn placed(found: Vec<Found>, tokens: &Tokens<'_>) -> Outline {
     let name_at = |holder: &Holder| match holder {
-        Holder::Declared(name) | Holder::Assigned(name) | Holder::Key(name) => Some(name.start),
+        Holder::Declared(name) | Holder::Assigned(name) | Holder::Key(name) => {
+            // Of a name with owners, the first word is somebody else's.
+            let said = tokens.text.get(name.start as usize..name.end as usize)?;
+            (!said.contains(['.', '['])).then_some(name.start)
+        }
         _ => None,
     };
     let mut offsets: Vec<u32> = Vec::with_capacity(found.len() * 3);
