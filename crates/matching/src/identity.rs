@@ -13,6 +13,7 @@ mod home;
 mod names;
 mod neighbours;
 mod places;
+mod shapes;
 mod signatures;
 mod work;
 
@@ -21,6 +22,7 @@ use perfblame_cct::{FunctionId, Symbols};
 use crate::{Side, component_key};
 use functions::Functions;
 pub(crate) use functions::are_of_like_layers;
+use shapes::Which;
 use work::Work;
 
 /// Why two functions are taken for one.
@@ -36,6 +38,10 @@ pub enum Why {
     Template,
     /// Same name in another component.
     OtherComponent,
+    /// Same code, names aside.
+    Code,
+    /// Much of the same code, names aside.
+    LikeCode,
     /// Same place in the source file, by the functions around it.
     Place,
     /// Same callers.
@@ -55,6 +61,8 @@ impl Why {
             Self::Suffix => "same name, suffix aside",
             Self::Template => "same name, template arguments aside",
             Self::OtherComponent => "same name in another component",
+            Self::Code => "same code, names aside",
+            Self::LikeCode => "like code, names aside",
             Self::Place => "same place in the file",
             Self::Callers => "same callers",
             Self::Callees => "same callees",
@@ -148,11 +156,17 @@ impl Identity {
         Self { class_of_before, class_of_after, renamed: is_renamed, matches: Vec::new() }
     }
 
-    /// Functions are one by name, by place, by callers and callees, in this order.
+    /// Functions are one by name, by their code, by place, by callers and callees, in this order.
     pub fn of(before: &Side<'_>, after: &Side<'_>) -> Self {
         let functions = Functions::of(before, after);
         let mut work = Work::new(&functions);
+        let sides = [before, after];
+        // Where names were made up, the same name is somebody else's.
+        shapes::match_shapes(&mut work, sides, Which::Minified);
         names::match_names(&mut work);
+        if work.is_anything_open() {
+            shapes::match_shapes(&mut work, sides, Which::All);
+        }
         if work.is_anything_open() {
             work.forget_minified_names();
             neighbours::match_neighbours(&mut work, [before, after]);

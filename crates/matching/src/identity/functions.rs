@@ -93,10 +93,13 @@ impl<'a> Functions<'a> {
         let homes = find_homes(&mut facts, &names);
         let minified = minified_homes(&facts, &names, homes);
         for fact in facts.iter_mut().flatten() {
-            if fact.naming == Naming::Chosen
-                && minified[fact.home as usize]
-                && is_short(names.text(fact.name), 3)
-            {
+            let text = names.text(fact.name);
+            if fact.naming != Naming::Chosen || !minified[fact.home as usize] {
+                continue;
+            }
+            if is_description(text) {
+                fact.naming = Naming::Anonymous;
+            } else if is_short(text, 3) {
                 fact.naming = Naming::MadeUp;
             }
         }
@@ -200,11 +203,21 @@ pub(crate) fn are_of_like_layers(one: Layer, other: Layer) -> bool {
 
 fn naming_of(name: &str) -> Naming {
     match name {
-        "" | "(anonymous)" | "<anonymous>" | "anonymous" | "(anonymous function)" => {
-            Naming::Anonymous
-        }
+        ""
+        | "(anonymous)"
+        | "<anonymous>"
+        | "anonymous"
+        | "(anonymous function)"
+        | "(immediate)"
+        | "(returned)"
+        | "(element)" => Naming::Anonymous,
         _ => Naming::Chosen,
     }
+}
+
+/// Names that readers made for functions without one: by what holds them, in words that a minifier may have made up.
+fn is_description(name: &str) -> bool {
+    name.ends_with(')') && (name.contains(" > ") || name.contains("(callback"))
 }
 
 /// Components that a minifier went over, on either side: most names have one or two letters, or nearly all at most
@@ -213,7 +226,12 @@ fn minified_homes(facts: &[Vec<Facts>; 2], names: &Texts<'_>, homes: usize) -> V
     let mut minified = vec![false; homes];
     for facts in facts {
         let mut counts = vec![(0u32, [0u32; 2]); homes];
-        for fact in facts.iter().filter(|fact| fact.is_used && fact.naming == Naming::Chosen) {
+        let is_name = |fact: &&Facts| {
+            let text = names.text(fact.name);
+            let is_chosen = fact.is_used && fact.naming == Naming::Chosen;
+            is_chosen && !is_description(text) && text != "(top level)"
+        };
+        for fact in facts.iter().filter(is_name) {
             let (named, short) = &mut counts[fact.home as usize];
             *named += 1;
             short[0] += u32::from(is_short(names.text(fact.name), 2));
