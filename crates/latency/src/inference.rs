@@ -23,11 +23,12 @@ mod waiting;
 
 use hashbrown::{HashMap, HashSet};
 use perfblame_cct::{
-    EventKind, EventSink, FrameId, FunctionId, Leaving, OpenNode, Placement, ProfileBuilder,
-    StackEvent, ThreadId,
+    Cursor, EventKind, EventSink, FrameId, FunctionId, Leaving, OpenNode, Placement,
+    ProfileBuilder, StackEvent, ThreadId,
 };
 
 use crate::cleaning::{Cleaned, Cleaner, Place, Within};
+use crate::gaps::{Gaps, Pieces};
 use crate::off_cpu::{Wait, WaitKey, WaitSum};
 use crate::tally::Tally;
 use crate::thread::ThreadState;
@@ -95,6 +96,12 @@ pub struct Inference {
     finished_waits: Vec<Wait>,
     instances: Vec<Instance>,
     clean: Vec<FrameId>,
+    gaps: Gaps,
+    /// The new calls of the stack at hand.
+    cursors: Vec<Cursor>,
+    /// Pieces of the gap that ends which were hit by stacks taken at random, and the context before it.
+    hits: Vec<(Pieces, usize)>,
+    learning: Option<OpenNode>,
     span: Option<(i64, i64)>,
     sees_switches: bool,
     sees_calls: bool,
@@ -301,7 +308,13 @@ impl EventSink for Inference {
         if let EventKind::Exit(_) = kind {
             self.waited_by_nature(builder, row, time, cleaned);
         }
+        if !broken {
+            self.learn(row, kind, exact);
+        }
         self.observe(builder, row, time, exact);
+        if !stack.is_empty() {
+            self.states[row].taken = time;
+        }
         match kind {
             EventKind::Enter(name) => self.entered(builder, row, name, time),
             EventKind::Exit(_) => self.exited(builder, row, cleaned.call, time),

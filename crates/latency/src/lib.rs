@@ -10,6 +10,7 @@
 
 mod calls;
 mod cleaning;
+mod gaps;
 mod idle;
 mod inference;
 mod linux;

@@ -1,6 +1,6 @@
 //! What is kept of a thread: its open calls, and whether it runs.
 
-use perfblame_cct::{FrameId, StringId, ThreadId};
+use perfblame_cct::{FrameId, OpenNode, StringId, ThreadId};
 
 use crate::calls::OpenCall;
 use crate::cleaning::LastStack;
@@ -23,6 +23,9 @@ pub(crate) struct ThreadState {
     /// The time up to which own latencies are accounted for.
     pub(crate) settled: i64,
     pub(crate) started: i64,
+    /// When its last stack was taken.
+    pub(crate) taken: i64,
+    pub(crate) random: Random,
     /// Nothing is known of what came before the next event: at the start, and after events were lost.
     pub(crate) fresh: bool,
     /// The system call it is in.
@@ -56,6 +59,43 @@ impl Recent {
             None if full => {}
             None => self.waits.push((key, time, 1)),
         }
+    }
+}
+
+/// Stacks that were taken at moments the thread knows nothing of, between two events that it has brought about.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Random {
+    /// Its calls before them, and the context of the innermost.
+    pub(crate) before: Vec<FrameId>,
+    pub(crate) node: Option<OpenNode>,
+    stacks: Vec<FrameId>,
+    /// Where each of them ends.
+    ends: Vec<usize>,
+}
+
+impl Random {
+    /// So many stacks tell how a gap is divided.
+    const ENOUGH: usize = 8;
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.ends.is_empty()
+    }
+
+    pub(crate) fn push(&mut self, stack: &[FrameId]) {
+        if self.ends.len() < Self::ENOUGH {
+            self.stacks.extend_from_slice(stack);
+            self.ends.push(self.stacks.len());
+        }
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &[FrameId]> {
+        let starts = std::iter::once(&0).chain(&self.ends);
+        starts.zip(&self.ends).map(|(start, end)| &self.stacks[*start..*end])
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.stacks.clear();
+        self.ends.clear();
     }
 }
 
@@ -93,6 +133,8 @@ impl ThreadState {
             seen: 0,
             settled: 0,
             started: 0,
+            taken: i64::MIN,
+            random: Random::default(),
             fresh: true,
             call: None,
             off: None,

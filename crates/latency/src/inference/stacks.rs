@@ -1,10 +1,11 @@
 //! From the last stack of a thread to the next: which calls go on, which are over and which begin, and what the time
 //! between is worth to each.
 
-use perfblame_cct::ProfileBuilder;
+use perfblame_cct::{Cursor, EventKind, FrameId, Leaving, ProfileBuilder};
 
 use super::{Continuity, Inference, Instance, at};
-use crate::calls::{End, Moments, OpenCall};
+use crate::calls::{End, OpenCall};
+use crate::gaps::Pieces;
 
 impl Inference {
     /// Credits running time to a call.
@@ -50,8 +51,12 @@ impl Inference {
     }
 
     /// How many calls of a thread's last stack go on in `self.clean`.
-    pub(super) fn in_common(&self, row: usize) -> usize {
-        let (before, now) = (&self.states[row].frames, &self.clean);
+    fn in_common(&self, row: usize) -> usize {
+        self.going_on(&self.states[row].frames, &self.clean)
+    }
+
+    /// How many calls of a stack go on in the next.
+    fn going_on(&self, before: &[FrameId], now: &[FrameId]) -> usize {
         let exact = before.iter().zip(now).take_while(|(before, now)| before == now).count();
         let same = |at: usize| match (before.get(at), now.get(at)) {
             (Some(before), Some(now)) => {
@@ -65,6 +70,50 @@ impl Inference {
                 exact + (exact..before.len()).take_while(|at| same(*at)).count()
             }
         }
+    }
+
+    /// Remembers the stack in `self.clean` where it was taken at random, and learns from such stacks when the thread does
+    /// something by itself again, with `exact` calls that begin right now. To be called before the stack is observed.
+    pub(super) fn learn(&mut self, row: usize, kind: EventKind, exact: usize) {
+        let state = &mut self.states[row];
+        if matches!(kind, EventKind::Tick | EventKind::SwitchOut(Leaving::Preempted)) {
+            if state.random.is_empty() {
+                state.random.before.clone_from(&state.frames);
+                state.random.node = state.calls.last().map(|call| call.cursor.node());
+            }
+            state.random.push(&self.clean);
+            return;
+        }
+        if state.random.is_empty() {
+            return;
+        }
+        let random = std::mem::take(&mut self.states[row].random);
+        let now = &self.clean[..self.clean.len().saturating_sub(exact)];
+        let common = self.going_on(&random.before, now);
+        let (gone, new) = (random.before.len() - common, now.len() - common);
+        let pieces = Pieces { gone, between: usize::from(common > 0), new };
+        let alike = |one: &[FrameId], other: &[FrameId]| {
+            let function = |frame: &FrameId| self.cleaner.function(*frame);
+            one.iter()
+                .zip(other)
+                .take_while(|(one, other)| function(one) == function(other))
+                .count()
+        };
+        for stack in random.iter() {
+            let (old, young) = (alike(&random.before, stack), alike(now, stack));
+            let piece = if old > common && old >= young {
+                random.before.len() - old
+            } else if young > common {
+                gone + pieces.between + young - common - 1
+            } else {
+                gone
+            };
+            self.hits.push((pieces, piece));
+        }
+        let mut random = random;
+        random.clear();
+        self.learning = random.node;
+        self.states[row].random = random;
     }
 
     /// A stack whose outermost frames are missing goes on where the last one has its outermost frame.
@@ -113,19 +162,44 @@ impl Inference {
             (state.seen, state.settled, state.fresh) = (time, time, false);
         }
         let common = self.in_common(row);
-        let before = self.states[row].frames.len();
+        let state = &self.states[row];
+        let before = state.frames.len();
         let gone = before - common;
         let new = (self.clean.len() - common).saturating_sub(exact);
         let between = usize::from(common > 0);
-        let (seen, settled) = (self.states[row].seen, self.states[row].settled);
-        let moments = Moments::between(settled, time, gone + new + between);
+        let (seen, settled) = (state.seen, state.settled);
+        let last = state.calls.last().map(|call| call.cursor.node());
+        let mut caller = common.checked_sub(1).and_then(|at| state.calls.get(at)).map(|c| c.cursor);
+        self.cursors.clear();
+        for frame in &self.clean[common..] {
+            let cursor = match caller {
+                Some(caller) => builder.child(caller, *frame),
+                None => builder.root(*frame),
+            };
+            self.cursors.push(cursor);
+            caller = Some(cursor);
+        }
+        let next = new.checked_sub(1).and_then(|at| self.cursors.get(at)).copied();
+        let next = next.or_else(|| Some(state.calls.get(common.checked_sub(1)?)?.cursor));
+        let pair = last.zip(next.map(Cursor::node));
+        for (pieces, piece) in self.hits.drain(..) {
+            if let Some(pair) = self.learning.zip(next.map(Cursor::node)) {
+                self.gaps.hit(pieces, piece, pair);
+            }
+        }
+        let pieces = Pieces { gone, between, new };
+        let taken = state.taken == settled;
+        if taken && time > settled {
+            self.gaps.saw(time - settled);
+        }
+        self.gaps.divide((settled, time), pieces, pair, taken);
         for piece in 1..=gone {
-            self.own(row, before - piece, moments.length(piece));
-            let end = End { seen, expected: moments.end(piece), latest: time };
+            self.own(row, before - piece, self.gaps.length(piece));
+            let end = End { seen, expected: self.gaps.end(piece), latest: time };
             self.close(builder, row, end);
         }
         if common > 0 {
-            self.own(row, common - 1, moments.length(gone + 1));
+            self.own(row, common - 1, self.gaps.length(gone + 1));
             // The same function at another place of it.
             if let (Some(slot), Some(frame)) =
                 (self.states[row].frames.get_mut(common - 1), self.clean.get(common - 1))
@@ -135,19 +209,16 @@ impl Inference {
         }
         for place in common..self.clean.len() {
             let frame = self.clean[place];
-            let cursor = match self.states[row].calls.last() {
-                Some(caller) => builder.child(caller.cursor, frame),
-                None => builder.root(frame),
-            };
             let number = place - common;
+            let cursor = self.cursors[number];
             let known = number >= new;
-            let begun = if known { time } else { moments.end(gone + between + number) };
+            let begun = if known { time } else { self.gaps.end(gone + between + number) };
             let earliest = if known { time } else { settled.min(seen) };
             let state = &mut self.states[row];
             state.frames.push(frame);
             state.calls.push(OpenCall { cursor, first: time, earliest, begun, ran: 0 });
             if !known {
-                let piece = moments.length(gone + between + number + 1);
+                let piece = self.gaps.length(gone + between + number + 1);
                 self.own(row, place, piece);
             }
         }
