@@ -8,6 +8,9 @@ use crate::chrome::Session;
 /// Defines what the calls below call.
 const PAGE: &str = include_str!("page.js");
 
+/// What our own scripts are called in a trace, so that nobody takes them for the page's.
+const NAME: &str = "\n//# sourceURL=perfblame-flow.js\n";
+
 /// Objects of these groups live as long as a document, and as long as a step.
 const OF_DOCUMENT: &str = "perfblame-document";
 pub(super) const OF_STEP: &str = "perfblame-step";
@@ -42,7 +45,11 @@ impl<'a> World<'a> {
         let context = made["executionContextId"].as_i64().unwrap_or_default();
         let answer = session.call(
             "Runtime.evaluate",
-            json!({ "expression": PAGE, "contextId": context, "objectGroup": OF_DOCUMENT }),
+            json!({
+                "expression": format!("{PAGE}{NAME}"),
+                "contextId": context,
+                "objectGroup": OF_DOCUMENT,
+            }),
         )?;
         let functions = object_in(&answer)?.ok_or_else(|| Snag::yet("the page is not ready"))?;
         Ok(Self { session, frame: frame.to_owned(), context, functions })
@@ -78,7 +85,7 @@ impl<'a> World<'a> {
         let answer = self.session.call(
             "Runtime.callFunctionOn",
             json!({
-                "functionDeclaration": function,
+                "functionDeclaration": format!("{function}{NAME}"),
                 "objectId": self.functions,
                 "arguments": arguments,
                 "returnByValue": value,

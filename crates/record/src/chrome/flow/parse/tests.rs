@@ -357,6 +357,77 @@ fn custom_steps_of_others_are_named() {
     );
 }
 
+/// Every value of a flow with all kinds of steps, in turn, is something else: that is an error or still a flow.
+#[test]
+fn hostile_values_in_every_place() {
+    let selectors = json!([["aria/x[role=\"y\"]", "#a"], "text/b"]);
+    let whole = json!({ "title": "t", "timeout": 1, "selectorAttribute": "s", "steps": [
+        { "type": "setViewport", "width": 1, "height": 1, "deviceScaleFactor": 1,
+          "isMobile": false, "hasTouch": false, "isLandscape": false },
+        { "type": "navigate", "url": "u", "assertedEvents": [{ "type": "navigation", "url": "u", "title": "t" }] },
+        { "type": "click", "selectors": selectors, "offsetX": 1, "offsetY": 1, "button": "back",
+          "deviceType": "pen", "duration": 1, "target": "main", "frame": [0, 1], "timeout": 5 },
+        { "type": "change", "selectors": selectors, "value": "v" },
+        { "type": "keyDown", "key": "a" },
+        { "type": "scroll", "selectors": selectors, "x": 1, "y": 1 },
+        { "type": "waitForElement", "selectors": selectors, "operator": "<=", "count": 1, "visible": true,
+          "attributes": { "a": "b" }, "properties": { "c": { "d": [1] } } },
+        { "type": "emulateNetworkConditions", "download": 1, "upload": 1, "latency": 1 },
+        { "type": "customStep", "name": "perfblame:sleep", "parameters": { "ms": 1 } },
+    ] });
+    Flow::parse(whole.to_string().as_bytes()).unwrap();
+    let hostile = [
+        json!(null),
+        json!(true),
+        json!(-1),
+        json!(1e308),
+        json!(-1e308),
+        json!(0.5),
+        json!(u64::MAX),
+        json!(""),
+        json!("\u{0}\u{202e}é["),
+        json!("aria/[name=\""),
+        json!([]),
+        json!([[[]]]),
+        json!({}),
+        json!({ "type": "close" }),
+    ];
+    let mut paths = vec![String::new()];
+    let mut next = 0;
+    while let Some(path) = paths.get(next).cloned() {
+        next += 1;
+        match whole.pointer(&path) {
+            Some(Value::Object(fields)) => {
+                paths.extend(fields.keys().map(|name| format!("{path}/{name}")));
+            }
+            Some(Value::Array(items)) => {
+                paths.extend((0..items.len()).map(|index| format!("{path}/{index}")));
+            }
+            _ => {}
+        }
+    }
+    assert!(paths.len() > 80, "{}", paths.len());
+    let (mut refused, mut taken) = (0, 0);
+    for path in &paths {
+        for value in &hostile {
+            let mut flow = whole.clone();
+            *flow.pointer_mut(path).unwrap() = value.clone();
+            match Flow::parse(flow.to_string().as_bytes()) {
+                Ok(_) => taken += 1,
+                Err(error) => {
+                    let in_step = path.strip_prefix("/steps/");
+                    if let Some(index) = in_step.and_then(|rest| rest.split('/').next()) {
+                        let number = error.step.unwrap().0;
+                        assert_eq!((number - 1).to_string(), index, "{error}");
+                    }
+                    refused += 1;
+                }
+            }
+        }
+    }
+    assert!(refused > 3 * taken && taken > 100, "{refused} {taken}");
+}
+
 /// A text of a megabyte is not repeated.
 #[test]
 fn long_values_are_cut_in_messages() {
