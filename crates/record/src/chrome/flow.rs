@@ -137,7 +137,6 @@ pub enum Action {
 /// Size and kind of a screen.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
-#[expect(clippy::struct_excessive_bools, reason = "the fields of the file")]
 pub struct Viewport {
     /// CSS pixels.
     pub width: u32,

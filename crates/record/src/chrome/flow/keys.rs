@@ -7,7 +7,7 @@
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Key {
     /// `KeyboardEvent.key`.
-    pub key: String,
+    pub name: String,
     /// The same with Shift, where that is another.
     pub shifted: Option<String>,
     /// `KeyboardEvent.code`; empty where no place on the keyboard has it.
@@ -21,9 +21,9 @@ pub struct Key {
 }
 
 impl Key {
-    fn new(key: &str, code: &str, number: u16, location: u8) -> Self {
-        let (key, code) = (key.to_owned(), code.to_owned());
-        Self { key, shifted: None, code, number, shifted_number: None, location }
+    fn new(name: &str, code: &str, number: u16, location: u8) -> Self {
+        let (name, code) = (name.to_owned(), code.to_owned());
+        Self { name, shifted: None, code, number, shifted_number: None, location }
     }
 
     /// The text that pressing it makes.
@@ -38,7 +38,7 @@ impl Key {
 
     /// `KeyboardEvent.key`.
     pub fn shown(&self, shift: bool) -> &str {
-        self.shifted.as_deref().filter(|_| shift).unwrap_or(&self.key)
+        self.shifted.as_deref().filter(|_| shift).unwrap_or(&self.name)
     }
 
     /// The number of Windows.
@@ -48,7 +48,7 @@ impl Key {
 
     /// The bit it sets while it is down.
     pub fn modifier(&self) -> u8 {
-        match self.key.as_str() {
+        match self.name.as_str() {
             "Alt" => 1,
             "Control" => 2,
             "Meta" => 4,

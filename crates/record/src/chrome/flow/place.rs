@@ -217,7 +217,8 @@ mod tests {
         let [x, y, width, height] = area;
         let mut area = Area { x, y, width, height };
         area.clip((100.0, 50.0));
-        assert_eq!([area.x, area.y, area.width, area.height], wanted);
+        let [x, y, width, height] = wanted;
+        assert_eq!(area, Area { x, y, width, height });
     }
 
     #[test]

@@ -224,7 +224,7 @@ impl<'a> Replay<'a, '_> {
             let (target, frame) = (step.target.as_deref(), &step.frame[..]);
             let located = locate(self.page, target, frame, &mut self.worlds, until);
             let tried = located.and_then(|place| {
-                self.to_front(&place)?;
+                self.bring_to_front(&place)?;
                 let done = work(&place)?;
                 Ok((place, done))
             });
@@ -266,7 +266,7 @@ impl<'a> Replay<'a, '_> {
     }
 
     /// A window in the back is not drawn, and what is not drawn is never in view.
-    fn to_front(&mut self, place: &Place<'a>) -> Result<(), Snag> {
+    fn bring_to_front(&mut self, place: &Place<'a>) -> Result<(), Snag> {
         let front = self.in_front.as_deref().unwrap_or(self.page.target());
         if front != place.target {
             place.page.call("Page.bringToFront", json!({}))?;

@@ -1,4 +1,5 @@
 //! Flows as the panel writes them, and as it does not.
+#![expect(clippy::needless_pass_by_value, reason = "steps are drawn where they are used")]
 
 use expect_test::{Expect, expect};
 use serde_json::json;
