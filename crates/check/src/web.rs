@@ -267,7 +267,7 @@ impl Runs for Visits<'_> {
         let Visited { trace, took, notes, .. } = visited;
         self.recorded[row].push(took);
         self.note(notes);
-        let load = self.options.load;
+        let load = self.options.load.clone();
         let trace = trace.unwrap_or_else(|| self.folders[row].join(name));
         self.traces[row].push(trace.clone());
         Ok(Box::new(move || read(&trace, load)))
