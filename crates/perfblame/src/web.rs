@@ -106,6 +106,7 @@ impl WebArgs {
             task,
             skip_load: self.skip_load,
             sources: !self.browser.without_sources,
+            sampling_interval: self.browser.sampling_interval,
             timeout: self.timeout.unwrap_or(USUAL_TIMEOUT),
             rest_limit: self.browser.rest_limit,
             max_size: None,

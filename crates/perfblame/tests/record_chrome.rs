@@ -166,8 +166,26 @@ fn pages_frames_and_workers_are_recorded_as_the_panel_records_them() {
     let texts: Vec<String> = texts.map(|event| event["args"]["data"].to_string()).collect();
     assert!(texts.iter().any(|text| text.contains("function planted")), "{texts:?}");
     assert!(recorder.fails_again(&site.url("/")).contains("runs has runs already"));
-    recorder.records(&["--url", &site.url("/"), "--append", "--without-sources"]);
+    let slowly = ["--sampling-interval", "5000", "--cpu-throttle", "2", "--viewport", "800x600"];
+    let url = site.url("/");
+    recorder.records(&[&["--url", &url, "--append", "--without-sources"], &slowly[..]].concat());
     assert_eq!(recorder.recorded().len(), 3);
+    // Samples of our own taking are those of the same threads, and as far apart as we want them.
+    let functions = recorder.functions("runs/run-3.json.gz");
+    for name in ["planted", "inFrame", "inWorker"] {
+        assert!(functions.contains(name), "{name} is not in\n{functions}");
+    }
+    let median = |file: &str| {
+        let trace = recorder.trace(file);
+        let chunks = trace["traceEvents"].as_array().unwrap().iter();
+        let chunks = chunks.filter(|event| event["name"] == "ProfileChunk");
+        let lists = chunks.filter_map(|event| event["args"]["data"]["timeDeltas"].as_array());
+        let mut gaps: Vec<i64> = lists.flatten().filter_map(Value::as_i64).collect();
+        gaps.sort_unstable();
+        gaps[gaps.len() / 2]
+    };
+    let (usual, wanted) = (median("runs/run-1.json.gz"), median("runs/run-3.json.gz"));
+    assert!(usual < 3000 && wanted >= 4000, "{usual} µs and {wanted} µs");
     opens_in_speedscope(&recorder.folder, "runs/run-1.json.gz");
 }
 

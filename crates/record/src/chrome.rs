@@ -15,6 +15,7 @@ pub mod flow;
 mod load;
 mod page;
 mod record;
+mod sampling;
 mod tracing;
 mod transport;
 

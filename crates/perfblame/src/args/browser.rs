@@ -29,6 +29,9 @@ pub struct BrowserArgs {
     /// Make the processor look this many times slower
     #[arg(long, value_name = "TIMES", value_parser = throttle, help_heading = "Web pages")]
     pub cpu_throttle: Option<f64>,
+    /// Microseconds between samples; the browser's own, about 200, unless given
+    #[arg(long, value_name = "US", value_parser = clap::value_parser!(u32).range(50..=1_000_000), help_heading = "Web pages")]
+    pub sampling_interval: Option<u32>,
     /// What is seen of the page
     #[arg(long, default_value = "1280x720", value_name = "WxH", value_parser = viewport, help_heading = "Web pages")]
     pub viewport: Viewport,

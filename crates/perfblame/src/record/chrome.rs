@@ -142,6 +142,7 @@ impl RecordArgs {
             task,
             skip_load: chrome.skip_load,
             sources: !chrome.browser.without_sources,
+            sampling_interval: chrome.browser.sampling_interval,
             timeout: self.timeout.unwrap_or(USUAL_TIMEOUT),
             rest_limit: chrome.browser.rest_limit,
             max_size: self.max_size,
@@ -215,6 +216,7 @@ impl BrowserArgs {
             || self.headed
             || self.cpu_throttle.is_some()
             || self.without_sources
+            || self.sampling_interval.is_some()
             || !self.arguments.is_empty()
     }
 }

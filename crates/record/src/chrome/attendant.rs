@@ -31,6 +31,8 @@ pub struct Attached {
 pub struct Attendant {
     /// Called in every session of a frame or page before it runs.
     pub each_frame: Vec<(&'static str, Value)>,
+    /// Called in every session before it runs, those of workers, too.
+    pub each_target: Vec<(&'static str, Value)>,
     /// Where our page is, kept apart from the tabs of others, and the page itself.
     pub home: Option<(String, String)>,
     /// Dialogs that were answered.
@@ -95,6 +97,9 @@ impl Attendant {
                     for (method, params) in &self.each_frame {
                         answers.push((session.clone(), method, params.clone()));
                     }
+                }
+                for (method, params) in &self.each_target {
+                    answers.push((session.clone(), method, params.clone()));
                 }
                 answers.push((session, "Runtime.runIfWaitingForDebugger", json!({})));
                 self.attached.push(attached);

@@ -378,7 +378,16 @@ impl<'a> Session<'a> {
         reason = "parameters are written at the call, with `json!`"
     )]
     pub fn call(&self, method: &str, params: Value) -> Result<Value, ChromeError> {
-        let result = self.call_raw(method, &params)?;
+        self.call_for(method, &params)
+    }
+
+    /// Asks, and takes of the answer what is wanted.
+    pub(super) fn call_for<T: serde::de::DeserializeOwned>(
+        &self,
+        method: &str,
+        params: &Value,
+    ) -> Result<T, ChromeError> {
+        let result = self.call_raw(method, params)?;
         serde_json::from_str(result.get()).map_err(|error| ChromeError::Refused {
             method: method.to_owned(),
             why: format!("its answer makes no sense: {error}"),

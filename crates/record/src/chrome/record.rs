@@ -55,6 +55,8 @@ pub struct Visit {
     pub skip_load: bool,
     /// The texts of scripts are in the trace.
     pub sources: bool,
+    /// Microseconds between samples; the browser's own unless given.
+    pub sampling_interval: Option<u32>,
     /// A visit that takes longer has failed.
     pub timeout: Duration,
     /// A page that is not at rest so long after it was loaded never will be.
@@ -173,7 +175,9 @@ fn drive(
     done: &mut Done,
 ) -> Result<(Interval, Option<Written>), ChromeError> {
     let started = SystemTime::now();
-    let record = || trace.map(|_| Recording::start(page, visit.sources)).transpose();
+    let record = || {
+        trace.map(|_| Recording::start(page, visit.sources, visit.sampling_interval)).transpose()
+    };
     let mut recording = None;
     if visit.skip_load {
         note(&load(page, &visit.url, visit.rest_limit)?, done);
@@ -222,8 +226,15 @@ fn drive(
             let written = recording.finish(path, &metadata, visit.max_size)?;
             if written.lost {
                 done.notes.push(
-                    "the browser's buffer was full: the end of the recording is missing".to_owned(),
+                    "the browser lost a part of the trace, as more came than it could keep"
+                        .to_owned(),
                 );
+            }
+            if written.unplaced > 0 {
+                done.notes.push(format!(
+                    "the samples of {} threads are missing, as the trace does not name the threads",
+                    written.unplaced
+                ));
             }
             Some(written)
         }

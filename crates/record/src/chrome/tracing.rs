@@ -16,6 +16,7 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::connection::{Events, Until};
+use super::sampling::{self, Sampled};
 use super::{ChromeError, Page};
 
 /// What the Performance panel of Chromium 156 records.
@@ -48,8 +49,9 @@ const SOURCES: &str = "disabled-by-default-devtools.v8-source-rundown-sources";
 /// What the browser keeps of a trace, in KiB; the panel asks for as much.
 const BUFFER: u32 = 1_200_000;
 
-/// The browser gives the trace out at its own pace; when nothing at all comes for this long, nothing will.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// The browser gives the trace out at its own pace: it takes a minute and more to put a large one together on a busy
+/// machine, silently. When nothing at all comes for this long, nothing will.
+const PATIENCE: Duration = Duration::from_secs(300);
 
 /// Within which everything happened that was to be recorded, in seconds of the browser's clock, which is that of the
 /// trace.
@@ -80,6 +82,8 @@ pub struct Metadata {
 /// A page that is being recorded.
 pub struct Recording<'p, 'a> {
     page: &'p Page<'a>,
+    /// Where we take the samples ourselves.
+    sampling: bool,
     complete: Events<'a>,
 }
 
@@ -90,15 +94,28 @@ pub struct Written {
     pub events: u64,
     /// Its size before it was packed.
     pub bytes: u64,
-    /// True when the browser's buffer was full and the rest is missing.
+    /// True when the browser's buffer was full and some is missing.
     pub lost: bool,
+    /// Profiles of threads that could not be found in the trace.
+    pub unplaced: usize,
 }
 
 impl<'p, 'a> Recording<'p, 'a> {
-    /// Starts to record a page, with the texts of its scripts or without.
-    pub fn start(page: &'p Page<'a>, sources: bool) -> Result<Self, ChromeError> {
-        let categories: Vec<&str> =
-            CATEGORIES.iter().copied().chain(sources.then_some(SOURCES)).collect();
+    /// Starts to record a page: with the texts of its scripts or without, with samples at the browser's own interval or
+    /// another one, in microseconds.
+    pub fn start(
+        page: &'p Page<'a>,
+        sources: bool,
+        interval: Option<u32>,
+    ) -> Result<Self, ChromeError> {
+        let texts = sources.then_some(SOURCES);
+        let all = CATEGORIES.iter().copied().chain(texts);
+        // Pages of Chromium 156 crash when they are profiled while their scripts are listed.
+        let wanted = |category: &&str| {
+            let ours = ["v8.cpu_profiler", "v8-source-rundown"];
+            interval.is_none() || !ours.iter().any(|part| category.contains(part))
+        };
+        let categories: Vec<&str> = all.filter(wanted).collect();
         let complete = page.session().listen(&["Tracing.tracingComplete"]);
         page.session().call(
             "Tracing.start",
@@ -111,7 +128,10 @@ impl<'p, 'a> Recording<'p, 'a> {
                 },
             }),
         )?;
-        Ok(Self { page, complete })
+        if let Some(interval) = interval {
+            sampling::start(page, interval)?;
+        }
+        Ok(Self { page, sampling: interval.is_some(), complete })
     }
 
     /// Leaves a mark in the trace.
@@ -128,12 +148,21 @@ impl<'p, 'a> Recording<'p, 'a> {
         metadata: &Metadata,
         limit: Option<u64>,
     ) -> Result<Written, ChromeError> {
+        let sampled = if self.sampling { sampling::stop(self.page)? } else { Sampled::default() };
+        let sampled = Arc::new(Mutex::new(sampled));
         let progress = Arc::new(Progress::default());
         let writer = Writer::create(path, metadata).map_err(ChromeError::file("write", path))?;
         let writer = Arc::new(Mutex::new(Some(writer)));
         let connection = self.page.session().connection();
         let (sink, counted) = (Arc::clone(&writer), Arc::clone(&progress));
+        let looking = self.sampling.then(|| Arc::clone(&sampled));
         connection.set_trace_sink(Some(Box::new(move |events| {
+            if let Some(looking) = &looking {
+                let mut sampled = looking.lock().unwrap_or_else(PoisonError::into_inner);
+                for event in events {
+                    sampled.see(event);
+                }
+            }
             let mut writer = sink.lock().unwrap_or_else(PoisonError::into_inner);
             let written = writer.as_mut().map(|writer| writer.events(events, limit));
             match written {
@@ -161,12 +190,15 @@ impl<'p, 'a> Recording<'p, 'a> {
             Ok(lost) => lost,
         };
         let writer = writer.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some(writer) = writer {
+        let (profiles, unplaced) = sampled.lock().unwrap_or_else(PoisonError::into_inner).events();
+        if let Some(mut writer) = writer {
+            let profiles: Vec<&RawValue> = profiles.iter().map(|event| &**event).collect();
+            writer.events(&profiles, None).map_err(ChromeError::file("write", path))?;
             writer.finish().map_err(ChromeError::file("write", path))?;
         }
         let (events, bytes) = (&progress.events, &progress.bytes);
         let bytes = bytes.load(Ordering::Relaxed);
-        Ok(Written { events: events.load(Ordering::Relaxed), bytes, lost })
+        Ok(Written { events: events.load(Ordering::Relaxed), bytes, lost, unplaced })
     }
 }
 
@@ -203,7 +235,7 @@ fn collect<'a>(
             return Err(Stop::Failed(ChromeError::TimedOut {
                 doing: "fetching the trace".to_owned(),
                 after: PATIENCE,
-                why: "the browser sends nothing more of it".to_owned(),
+                why: format!("the browser sent {} MB of it and nothing more", bytes / 1_000_000),
             }));
         }
     }
