@@ -311,8 +311,9 @@ fn explained(
     notes: &[String],
 ) -> ChromeError {
     match error {
-        ChromeError::TimedOut { doing, after, .. } => {
-            let mut why = notes.to_vec();
+        ChromeError::TimedOut { doing, after, why: known } => {
+            let known = [known].into_iter().filter(|known| !known.is_empty());
+            let mut why: Vec<String> = known.chain(notes.iter().cloned()).collect();
             let cancel = page.session().until().cancel;
             let soon = page.with(Until::after(Duration::from_secs(1), cancel));
             if let Err(ChromeError::TimedOut { .. }) = soon.evaluate("1") {

@@ -49,8 +49,8 @@ const SOURCES: &str = "disabled-by-default-devtools.v8-source-rundown-sources";
 /// What the browser keeps of a trace, in KiB; the panel asks for as much.
 const BUFFER: u32 = 1_200_000;
 
-/// The browser gives the trace out at its own pace: it takes a minute and more to put a large one together on a busy
-/// machine, silently. When nothing at all comes for this long, nothing will.
+/// The browser gives the trace out at its own pace: it takes minutes to put a large one together on a busy machine,
+/// silently. When nothing at all comes for this long, or for the time that the page was given, nothing will.
 const PATIENCE: Duration = Duration::from_secs(300);
 
 /// Within which everything happened that was to be recorded, in seconds of the browser's clock, which is that of the
@@ -211,7 +211,8 @@ fn collect<'a>(
 ) -> Result<bool, Stop> {
     let session = page.session();
     let cancel = session.until().cancel;
-    session.with(Until::after(PATIENCE, cancel)).call("Tracing.end", json!({}))?;
+    let patience = PATIENCE.max(session.until().given);
+    session.with(Until::after(patience, cancel)).call("Tracing.end", json!({}))?;
     // Not by the time the page was given: it is done.
     let complete = complete.with(Until::after(Duration::MAX, cancel));
     let (mut seen, mut since) = (0, Instant::now());
@@ -231,10 +232,10 @@ fn collect<'a>(
         }
         if bytes > seen {
             (seen, since) = (bytes, Instant::now());
-        } else if since.elapsed() > PATIENCE {
+        } else if since.elapsed() > patience {
             return Err(Stop::Failed(ChromeError::TimedOut {
                 doing: "fetching the trace".to_owned(),
-                after: PATIENCE,
+                after: patience,
                 why: format!("the browser sent {} MB of it and nothing more", bytes / 1_000_000),
             }));
         }
