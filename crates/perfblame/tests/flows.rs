@@ -726,6 +726,8 @@ fn windows_viewports_networks_and_closing() {
         in_popup(json!({ "type": "keyDown", "key": "q" })),
         in_popup(json!({ "type": "keyUp", "key": "q" })),
         in_popup(json!({ "type": "close" })),
+        click("#opens"),
+        in_popup(click("#closes")),
         click("#slow"),
         click("#asks"),
     ]);
@@ -985,7 +987,7 @@ fn flows_come_from_standard_input_and_fail_in_words() {
     let folder = Folder::new();
     let url = site.url("/next.html");
     let mut wrong = click("#nothing-here");
-    wrong["timeout"] = 300.into();
+    wrong["timeout"] = 5000.into();
     let steps = json!([{ "type": "navigate", "url": url }, wrong]);
     let flow = json!({ "title": "fails", "steps": steps }).to_string();
     let options = ["record", "chrome", "--flow", "-", "--output", "runs", "--timeout", "200s"];

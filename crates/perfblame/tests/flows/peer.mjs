@@ -18,7 +18,12 @@ const browser = await puppeteer.launch({
 });
 try {
   const page = await browser.newPage();
-  const runner = await createRunner(flow, new PuppeteerRunnerExtension(browser, page));
+  class Told extends PuppeteerRunnerExtension {
+    async beforeEachStep(step) {
+      console.error(JSON.stringify(step));
+    }
+  }
+  const runner = await createRunner(flow, new Told(browser, page));
   await runner.run();
   await new Promise(resolve => setTimeout(resolve, 100));
   console.log(JSON.stringify(await page.evaluate('seen()')));

@@ -163,7 +163,7 @@ pub(super) enum Need {
 pub(super) fn ready(place: &Place<'_>, element: &Element<'_>, need: Need) -> Result<Area, Snag> {
     let enabled = matches!(need, Need::Enabled | Need::WholeAndEnabled);
     let whole = matches!(need, Need::Whole | Need::WholeAndEnabled);
-    let answer = element.world.value(
+    let answer = place.world.value(
         "function(element, enabled, whole) { return this.ready(element, enabled, whole); }",
         &[element.argument(), plain(enabled), plain(whole)],
     )?;

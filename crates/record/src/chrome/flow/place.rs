@@ -150,6 +150,16 @@ impl<'a> Place<'a> {
         Ok(Self { page: self.page.clone(), target: self.target.clone(), world, holders })
     }
 
+    /// The same place, with other time for its calls.
+    pub fn with(mut self, until: Until<'a>) -> Self {
+        self.page = self.page.with(until);
+        let holders = self.holders.iter_mut().map(|holder| &mut holder.world);
+        for world in holders.chain([&mut self.world]) {
+            world.session = world.session.with(until);
+        }
+        self
+    }
+
     /// Whether it is the page itself.
     pub fn is_whole_page(&self) -> bool {
         self.holders.is_empty()

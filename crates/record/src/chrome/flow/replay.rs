@@ -86,7 +86,7 @@ pub fn replay(
         replay.number = index + 1;
         replay.mark(&format!("perfblame step {}/{of} {}", index + 1, step.action.kind()));
         replay.step(step).map_err(|stuck| replay.failure(step, stuck))?;
-        page.session().send("Runtime.releaseObjectGroup", &json!({ "objectGroup": OF_STEP }));
+        replay.release(step);
         replay.replayed.times.push(start.elapsed());
     }
     replay.mark("perfblame flow end");
@@ -204,6 +204,17 @@ impl<'a> Replay<'a, '_> {
         }
     }
 
+    /// Lets go of what a step looked at, so that the page can, too.
+    fn release(&self, step: &Step) {
+        let group = json!({ "objectGroup": OF_STEP });
+        self.page.session().send("Runtime.releaseObjectGroup", &group);
+        if step.target.is_some() || !step.frame.is_empty() {
+            for attached in self.page.attached() {
+                self.page.session_of(&attached).send("Runtime.releaseObjectGroup", &group);
+            }
+        }
+    }
+
     /// How long a step may take.
     fn time(&self, step: &Step) -> Duration {
         step.timeout.or(self.flow.timeout).unwrap_or(self.options.timeout)
@@ -229,7 +240,8 @@ impl<'a> Replay<'a, '_> {
                 Ok((place, done))
             });
             match tried {
-                Ok(done) => return Ok(done),
+                // From here on only the run's time counts.
+                Ok((place, done)) => return Ok((place.with(self.page.session().until()), done)),
                 Err(Snag::Yet(why)) => last = why,
                 Err(Snag::Threw(why)) => last = format!("the page threw {why}"),
                 Err(Snag::Never(why)) => return Err(Stuck::Failed(why)),
@@ -282,17 +294,22 @@ impl<'a> Replay<'a, '_> {
         place: &Place<'a>,
         act: impl FnOnce(&mut Self, &Session<'a>) -> Done,
     ) -> Done {
-        let page = place.page.with(self.page.session().until());
         if step.asserted.is_empty() {
-            return act(self, &page);
+            return match act(self, &place.page) {
+                // A window may close when it is clicked at.
+                Err(Stuck::Browser(ChromeError::Closed)) if place.target != self.page.target() => {
+                    self.back_to_page()
+                }
+                done => done,
+            };
         }
         if place.is_whole_page() {
-            let mut watch = Watch::new(&page, &place.target);
-            act(self, &page)?;
+            let mut watch = Watch::new(&place.page, &place.target);
+            act(self, &place.page)?;
             watch.wait(None, self.time(step))?;
         } else {
             let (before, _) = navigation::document(place)?;
-            act(self, &page)?;
+            act(self, &place.page)?;
             self.attempt(step, |place| match navigation::document(place)? {
                 (document, _) if document == before => Err(Snag::yet("no navigation happened")),
                 (_, false) => Err(Snag::yet("the frame did not finish loading")),
@@ -300,6 +317,14 @@ impl<'a> Replay<'a, '_> {
             })?;
         }
         self.compare_address(step)
+    }
+
+    /// After another window is gone.
+    fn back_to_page(&mut self) -> Done {
+        self.in_front = None;
+        self.worlds.forget_all();
+        self.page.session().call("Page.bringToFront", json!({}))?;
+        Ok(())
     }
 
     /// Says so where a navigation led elsewhere than when it was recorded; that alone is no failure, as the same flow
@@ -332,9 +357,8 @@ impl<'a> Replay<'a, '_> {
 
     fn navigate(&mut self, step: &Step, url: &str) -> Done {
         let (place, ()) = self.attempt(step, |_| Ok(()))?;
-        let page = place.page.with(self.page.session().until());
         let time = step.timeout.or(self.flow.timeout).unwrap_or(LOADING.max(self.options.timeout));
-        let done = navigation::navigate(&page, &place.world.frame, url, time);
+        let done = navigation::navigate(&place.page, &place.world.frame, url, time);
         self.worlds.forget(&place.world.frame);
         done?;
         self.compare_address(step)
@@ -342,7 +366,7 @@ impl<'a> Replay<'a, '_> {
 
     fn set_viewport(&mut self, step: &Step, viewport: Viewport) -> Done {
         let (place, ()) = self.attempt(step, |_| Ok(()))?;
-        let page = place.page.with(self.page.session().until());
+        let page = &place.page;
         let orientation = if viewport.is_landscape {
             json!({ "angle": 90, "type": "landscapePrimary" })
         } else {
@@ -362,7 +386,7 @@ impl<'a> Replay<'a, '_> {
         let (document, _) = navigation::document(&place)?;
         if before != self.touch && !document.ends_with(" about:blank") {
             // A page asks only once what it is shown on.
-            let mut watch = Watch::new(&page, &place.target);
+            let mut watch = Watch::new(page, &place.target);
             page.call("Page.reload", json!({}))?;
             watch.wait(None, LOADING)?;
             self.worlds.forget_all();
@@ -380,7 +404,7 @@ impl<'a> Replay<'a, '_> {
         });
         let calls =
             [("Network.enable", json!({})), ("Network.emulateNetworkConditions", conditions)];
-        let page = place.page.with(self.page.session().until());
+        let page = &place.page;
         for (method, params) in &calls {
             page.call(method, params.clone())?;
         }
@@ -492,20 +516,19 @@ impl<'a> Replay<'a, '_> {
     /// The trace is written by way of the flow's page, so that one only goes blank.
     fn close(&mut self, step: &Step) -> Done {
         let (place, ()) = self.attempt(step, |_| Ok(()))?;
-        let page = place.page.with(self.page.session().until());
+        let page = &place.page;
         if !place.is_whole_page() {
             return Err(Stuck::Failed("a frame cannot be closed".to_owned()));
         }
         if place.target == self.page.target() {
-            navigation::navigate(&page, &place.target, "about:blank", LOADING)?;
+            navigation::navigate(page, &place.target, "about:blank", LOADING)?;
+            self.worlds.forget_all();
             self.closed_by = Some(self.number);
         } else {
             let browser = page.connection().browser(page.until());
             browser.call("Target.closeTarget", json!({ "targetId": place.target }))?;
-            self.in_front = None;
-            self.page.session().call("Page.bringToFront", json!({}))?;
+            self.back_to_page()?;
         }
-        self.worlds.forget_all();
         Ok(())
     }
 
@@ -529,15 +552,19 @@ impl<'a> Replay<'a, '_> {
             }
             Stuck::Browser(other) => return other,
         };
-        let session = self.page.session();
-        let url = session.connection().attendant(|attendant| {
-            let ours = |attached: &&crate::chrome::Attached| attached.target == self.page.target();
-            attendant.attached.iter().find(ours).map(|attached| attached.url.clone())
+        // What is in front is what the step was about.
+        let front = self.in_front.as_deref().unwrap_or(self.page.target());
+        let attached = self.page.session().connection().attendant(|attendant| {
+            attendant.attached.iter().find(|attached| attached.target == front).cloned()
         });
+        let session = match &attached {
+            Some(attached) if front != self.page.target() => self.page.session_of(attached),
+            _ => self.page.session().clone(),
+        };
         let (mut picture, mut no_screenshot) = (None, String::new());
         if let Some((folder, name)) = &self.options.screenshots {
             let path = folder.join(format!("{name}.step-{}.png", self.number));
-            match screenshot::take(session, &path) {
+            match screenshot::take(&session, &path) {
                 Ok(()) => picture = Some(path),
                 Err(why) => no_screenshot = why,
             }
@@ -548,7 +575,7 @@ impl<'a> Replay<'a, '_> {
             kind: step.action.kind(),
             why,
             tried: step.action.selectors().iter().map(ToString::to_string).collect(),
-            url: url.unwrap_or_default(),
+            url: attached.map(|attached| attached.url).unwrap_or_default(),
             screenshot: picture,
             no_screenshot,
         }))
