@@ -45,6 +45,11 @@ const NPM: &[&str] = &[
     "ajv-formats@3.0.1",
     // Drives Debian's Chromium; brings no browser of its own.
     "playwright-core@1.65.0",
+    // Make the bundles whose functions are named again.
+    "esbuild@0.28.2",
+    "terser@5.51.2",
+    // A peer in reading source maps.
+    "source-map@0.8.0",
     // The Recorder panel's own engine, and what it drives the same Chromium with.
     "@puppeteer/replay@3.1.3",
     "puppeteer-core@24.43.1",

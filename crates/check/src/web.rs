@@ -267,7 +267,11 @@ impl Runs for Visits<'_> {
         let Visited { trace, took, notes, .. } = visited;
         self.recorded[row].push(took);
         self.note(notes);
-        let load = self.options.load.clone();
+        let mut load = self.options.load.clone();
+        // Source maps that are served lie beside their scripts.
+        if let Site::Folder(folder) = &self.options.sites[row] {
+            load.scripts.maps.push(folder.clone());
+        }
         let trace = trace.unwrap_or_else(|| self.folders[row].join(name));
         self.traces[row].push(trace.clone());
         Ok(Box::new(move || read(&trace, load)))

@@ -134,10 +134,15 @@ impl DiffArgs {
         let total = sources.iter().flatten().map(Source::size).sum::<Option<u64>>();
         let tally = Tally::default();
         let progress = Progress::reading(total, &tally, terminal.shows_progress());
-        let read = |side: &[Source]| load(side, options.clone(), &tally);
+        let read = |side: &[Source], maps: &[PathBuf]| {
+            let mut options = options.clone();
+            // Its own come first: both sides' have the same names.
+            options.scripts.maps.splice(0..0, maps.iter().cloned());
+            load(side, options, &tally)
+        };
         let (before, after) = std::thread::scope(|scope| {
-            let before = scope.spawn(|| read(&sources[0]));
-            let after = read(&sources[1]);
+            let before = scope.spawn(|| read(&sources[0], &self.source_maps_before));
+            let after = read(&sources[1], &self.source_maps_after);
             (before.join(), after)
         });
         drop(progress);

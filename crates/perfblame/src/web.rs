@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::Context;
-use perfblame_analysis::{DiffQuery, LoadOptions};
+use perfblame_analysis::{DiffQuery, LoadOptions, ScriptNames};
 use perfblame_check::Ended;
 use perfblame_check::web::{Site, WebCompared, WebOptions, compare};
 use perfblame_record::chrome::{Start, Task, Visit};
@@ -131,7 +131,10 @@ impl WebArgs {
                 skip_tree: !draws,
                 ..DiffQuery::default()
             },
-            load: LoadOptions::default(),
+            load: LoadOptions {
+                scripts: self.scripts.loading(ScriptNames::Full),
+                ..LoadOptions::default()
+            },
             folder: self.folder()?,
         })
     }

@@ -66,6 +66,12 @@ pub struct DiffArgs {
     pub raw_names: bool,
     #[command(flatten)]
     pub scripts: ScriptArgs,
+    /// Source maps of the version before alone: two builds mostly have maps of the same name
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::AnyPath, help_heading = "Scripts")]
+    pub source_maps_before: Vec<PathBuf>,
+    /// Source maps of the version after alone
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::AnyPath, help_heading = "Scripts")]
+    pub source_maps_after: Vec<PathBuf>,
 
     /// How to explain the difference
     #[arg(long, value_enum, default_value_t, value_name = "METHOD", help_heading = "How")]

@@ -7,7 +7,7 @@ use clap::{Args as ClapArgs, ValueHint};
 
 use super::diff::least;
 use super::record::duration;
-use super::{BrowserArgs, DiffFormat, Least};
+use super::{BrowserArgs, DiffFormat, Least, ScriptArgs};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -69,6 +69,8 @@ pub struct WebArgs {
     pub skip_load: bool,
     #[command(flatten)]
     pub browser: BrowserArgs,
+    #[command(flatten)]
+    pub scripts: ScriptArgs,
 
     /// Runs of each side before the first look
     #[arg(long, default_value_t = 3, value_name = "RUNS", value_parser = clap::value_parser!(u32).range(1..=1000), help_heading = "Runs")]
