@@ -9,7 +9,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use perfblame_cct::{
-    Grain, MATCH_THRESHOLD, NameKinds, Profile, RunSet, TRUNCATED, Times, Warning, coarsen,
+    Grain, MATCH_THRESHOLD, NameKinds, Profile, RunSet, TRUNCATED, Times, Warning, coarsen, merge,
     merge_partial_stacks, merge_runs, normalise,
 };
 use perfblame_latency::Inference;
@@ -211,8 +211,29 @@ pub(crate) fn open(source: &Source, tally: Tally) -> Result<Input, LoadError> {
     input.map_err(|error| LoadError::new(source.name(), explained(error)))
 }
 
-/// The runs of one input: one, but for files that keep several apart.
+/// The runs of one input: one, but for files that keep several apart. Profilers that write a file for each process and
+/// worker leave a folder of the others beside the first (`run-1.others` beside `run-1.cpuprofile`); all are one run.
 fn load_one(
+    source: &Source,
+    options: &LoadOptions,
+    tally: Tally,
+) -> Result<Vec<Profile>, LoadError> {
+    let mut runs = load_file(source, options, tally.clone())?;
+    if let [run] = runs.as_mut_slice() {
+        for other in source.others() {
+            match load_file(&other, options, tally.clone()) {
+                Ok(parts) => {
+                    *run = parts.iter().fold(std::mem::take(run), |run, part| merge(&run, part))
+                }
+                Err(error) if is_no_profile(&error) => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+    Ok(runs)
+}
+
+fn load_file(
     source: &Source,
     options: &LoadOptions,
     tally: Tally,

@@ -25,6 +25,23 @@ impl Source {
         }
     }
 
+    /// What further processes and workers of the same run left, in name order.
+    pub(crate) fn others(&self) -> Vec<Self> {
+        let (Self::File(path) | Self::Found(path)) = self else { return Vec::new() };
+        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        // `run-1` of `run-1.trace.json.gz`.
+        let Some((run, _)) = name.split_once('.').filter(|(run, _)| !run.is_empty()) else {
+            return Vec::new();
+        };
+        let folder = path.with_file_name(format!("{run}.others"));
+        let mut files: Vec<PathBuf> = (folder.read_dir().into_iter().flatten().flatten())
+            .map(|entry| entry.path())
+            .filter(|path| path.is_file())
+            .collect();
+        files.sort();
+        files.into_iter().map(Self::Found).collect()
+    }
+
     /// Its size, where that is known beforehand.
     pub fn size(&self) -> Option<u64> {
         match self {

@@ -8,7 +8,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use perfblame_analysis::{Diff, Verdict};
-use perfblame_cct::{NameKinds, Profile, Warning, merge, normalise, rename};
+use perfblame_cct::{NameKinds, Profile, Warning, normalise, rename};
 use perfblame_record::{
     Output as RecordOutput, Profiler, Program, RecordError, Settings, choose, frequency_for,
     record_run, run_plain,
@@ -349,20 +349,16 @@ impl Runs for Bench<'_> {
     }
 }
 
-/// The profile of a run. A program of several processes is one program.
+/// The profile of a run. A program of several processes is one program: the others are read with the first.
 fn read_all(paths: &[PathBuf], root: &Path, profiler: Profiler) -> Result<Profile, Failure> {
-    let mut profile: Option<Profile> = None;
+    let first = paths.first().ok_or_else(|| {
+        Failure::new(format!("{} made no profile", profiler.name()), "the run is too short")
+    })?;
+    let profile = below_root(read_profile(first)?, root);
     for path in paths {
-        let read = below_root(read_profile(path)?, root);
-        profile = Some(match profile {
-            None => read,
-            Some(known) => merge(&known, &read),
-        });
         let _ = std::fs::remove_file(path);
     }
-    profile.ok_or_else(|| {
-        Failure::new(format!("{} made no profile", profiler.name()), "the run is too short")
-    })
+    Ok(profile)
 }
 
 /// The profile with files as the repository has them: where a checkout lies says nothing about the program. Only then
