@@ -53,12 +53,16 @@ pub fn name_functions(
         return;
     }
     let by_time = builder.keeps_times();
-    trees.iter_mut().for_each(|tree| tree.close(by_time));
+    for tree in trees.iter_mut() {
+        tree.close(by_time);
+    }
     let uses = trees.iter().flat_map(|tree| tree.uses(0, builder)).collect();
     let positions: Vec<_> = trees.iter().flat_map(|tree| tree.positions(0, builder)).collect();
     let naming = Naming::new(Scripts::default(), options.scripts, uses, builder);
     let names = naming.finish(&positions, builder);
-    trees.iter_mut().for_each(|tree| tree.rename(&names, 0, builder));
+    for tree in trees {
+        tree.rename(&names, 0, builder);
+    }
 }
 
 /// The two metrics of sampled time, in the order they are shown.

@@ -90,6 +90,17 @@ struct At {
     column: u32,
 }
 
+impl Row {
+    /// Its function, as recorded, with its script.
+    fn recorded(&self, process: i64, builder: &ProfileBuilder) -> Option<Use> {
+        let function = match (self.recorded, self.frame) {
+            (Some(function), _) => function,
+            (None, frame) => builder.symbols.frame(frame?).function,
+        };
+        Some(Use { function, script: (process, self.script) })
+    }
+}
+
 impl SampledTree {
     /// Sets the time that deltas count from.
     pub fn start_at(&mut self, time: i64) {
@@ -224,25 +235,17 @@ impl SampledTree {
 
     /// Every function with its script.
     pub fn uses(&self, process: i64, builder: &ProfileBuilder) -> Vec<Use> {
-        let functions = self.rows.iter().filter_map(|row| self.use_of(row, process, builder));
+        let functions = self.rows.iter().filter_map(|row| row.recorded(process, builder));
         let mut uses: Vec<Use> = functions.collect();
         uses.sort_unstable();
         uses.dedup();
         uses
     }
 
-    fn use_of(&self, row: &Row, process: i64, builder: &ProfileBuilder) -> Option<Use> {
-        let function = match (row.recorded, row.frame) {
-            (Some(function), _) => function,
-            (None, frame) => builder.symbols.frame(frame?).function,
-        };
-        Some(Use { function, script: (process, row.script) })
-    }
-
     /// Every place that was being executed, once all samples have come.
     pub fn positions(&self, process: i64, builder: &ProfileBuilder) -> Vec<Position> {
         let positions = self.lines.keys().filter_map(|(row, at)| {
-            let of = self.use_of(&self.rows[*row as usize], process, builder)?;
+            let of = self.rows[*row as usize].recorded(process, builder)?;
             Some(Position { of, line: at.line, column: at.column })
         });
         let mut positions: Vec<Position> = positions.collect();
@@ -254,7 +257,7 @@ impl SampledTree {
     /// Gives functions and places their names.
     pub fn rename(&mut self, names: &Names, process: i64, builder: &mut ProfileBuilder) {
         for row in 0..self.rows.len() {
-            let Some(of) = self.use_of(&self.rows[row], process, builder) else { continue };
+            let Some(of) = self.rows[row].recorded(process, builder) else { continue };
             let function = names.function(of);
             self.rows[row].recorded = Some(of.function);
             if function != of.function {
@@ -264,9 +267,7 @@ impl SampledTree {
         let mut places: Vec<(u32, At)> = self.lines.keys().copied().collect();
         places.sort_unstable();
         for (row, at) in places {
-            let Some(of) = self.use_of(&self.rows[row as usize], process, builder) else {
-                continue;
-            };
+            let Some(of) = self.rows[row as usize].recorded(process, builder) else { continue };
             let function = names.function(of);
             let position_there = Position { of, line: at.line, column: at.column };
             let exact = names.position(position_there).map(|(source, line, column)| {

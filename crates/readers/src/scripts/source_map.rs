@@ -59,7 +59,7 @@ impl<'a> SourceMap<'a> {
         while let Some(key) = cursor.next_raw_key()? {
             match (key, cursor.peek()?) {
                 (b"file", _) => {
-                    self.file = cursor.lenient_string()?.map(std::borrow::Cow::into_owned)
+                    self.file = cursor.lenient_string()?.map(std::borrow::Cow::into_owned);
                 }
                 (b"debugId" | b"debug_id", _) => {
                     self.debug_id = cursor.lenient_string()?.map(std::borrow::Cow::into_owned);
@@ -194,12 +194,11 @@ impl<'a> Section<'a> {
             (b"sourcesContent", Kind::Array) => {
                 cursor.begin_array()?;
                 while cursor.next_element()? {
-                    let content = match cursor.peek()? {
-                        Kind::String => Some(cursor.raw_string()?),
-                        _ => {
-                            cursor.skip_value()?;
-                            None
-                        }
+                    let content = if cursor.peek()? == Kind::String {
+                        Some(cursor.raw_string()?)
+                    } else {
+                        cursor.skip_value()?;
+                        None
                     };
                     self.contents.push(content);
                 }

@@ -82,16 +82,9 @@ pub fn percent_decoded(text: &str) -> String {
     let mut at = 0;
     while let Some(byte) = bytes.get(at) {
         let hex = bytes.get(at + 1..at + 3).and_then(|hex| std::str::from_utf8(hex).ok());
-        match hex.filter(|_| *byte == b'%').and_then(|hex| u8::from_str_radix(hex, 16).ok()) {
-            Some(value) => {
-                decoded.push(value);
-                at += 3;
-            }
-            None => {
-                decoded.push(*byte);
-                at += 1;
-            }
-        }
+        let value = hex.filter(|_| *byte == b'%').and_then(|hex| u8::from_str_radix(hex, 16).ok());
+        decoded.push(value.unwrap_or(*byte));
+        at += if value.is_some() { 3 } else { 1 };
     }
     String::from_utf8_lossy(&decoded).into_owned()
 }

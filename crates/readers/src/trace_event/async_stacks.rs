@@ -26,9 +26,12 @@ pub struct Hanging {
     callbacks: Vec<Callback>,
     /// Tasks that were scheduled, by thread and time, and their arrows.
     scheduled: HashMap<(Key, i64), (i64, String)>,
-    arrow_from: HashMap<(i64, Box<[u8]>), Vec<(Key, i64)>>,
-    arrow_to: HashMap<(Key, i64), (i64, Box<[u8]>)>,
+    arrow_from: HashMap<Arrow, Vec<(Key, i64)>>,
+    arrow_to: HashMap<(Key, i64), Arrow>,
 }
+
+/// An arrow of a process, by its number.
+type Arrow = (i64, Box<[u8]>);
 
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum Subject {
@@ -97,9 +100,10 @@ impl Hanging {
                 let Some(number) = number_in(Some(args), &[b"data", number])? else {
                     return Ok(());
                 };
-                Some(match is_timer {
-                    true => Subject::Timer(thread, page, number),
-                    false => Subject::Frame(thread, page, number),
+                Some(if is_timer {
+                    Subject::Timer(thread, page, number)
+                } else {
+                    Subject::Frame(thread, page, number)
                 })
             }
             b"v8::Debugger::AsyncTaskScheduled" => {
@@ -189,14 +193,7 @@ impl Hanging {
                     .filter(|_| !tree.is_pseudo(row, builder))
                     .and_then(|callback| below.get(&(*thread, callback)).copied());
                 let key = (around.map(Context::node), row);
-                let at = match memo.get(&key) {
-                    Some(at) => *at,
-                    None => {
-                        let at = tree.hang(row, around, builder);
-                        memo.insert(key, at);
-                        at
-                    }
-                };
+                let at = *memo.entry(key).or_insert_with(|| tree.hang(row, around, builder));
                 add(builder, at, on, metrics, (time, duration));
             }
         }
@@ -204,28 +201,25 @@ impl Hanging {
 
     fn linked(&self, callback: &Callback) -> Option<Linked> {
         let Callback { thread, start, end, subject } = callback;
-        let (request, kind, asked_on) = match subject {
-            Some(subject) => {
-                let requests = self.requests.get(subject)?;
-                let after = requests.partition_point(|request| request.time <= *start);
-                let kind = match subject {
-                    Subject::Timer(..) => "(timer)",
-                    Subject::Frame(..) => "(animation frame)",
-                };
-                (*requests.get(after.checked_sub(1)?)?, kind.to_owned(), *thread)
-            }
-            None => {
-                let arrow = self.arrow_to.get(&(*thread, *start))?;
-                let from = self.arrow_from.get(arrow)?;
-                let (asked_on, time) = *from.iter().rev().find(|(_, time)| time <= start)?;
-                let (moment, task) = self.scheduled.get(&(asked_on, time))?;
-                let kind = match task.as_str() {
-                    "setTimeout" | "setInterval" => "(timer)".to_owned(),
-                    "requestAnimationFrame" => "(animation frame)".to_owned(),
-                    task => format!("({task})"),
-                };
-                (Request { time, moment: *moment }, kind, asked_on)
-            }
+        let (request, kind, asked_on) = if let Some(subject) = subject {
+            let requests = self.requests.get(subject)?;
+            let after = requests.partition_point(|request| request.time <= *start);
+            let kind = match subject {
+                Subject::Timer(..) => "(timer)",
+                Subject::Frame(..) => "(animation frame)",
+            };
+            (*requests.get(after.checked_sub(1)?)?, kind.to_owned(), *thread)
+        } else {
+            let arrow = self.arrow_to.get(&(*thread, *start))?;
+            let from = self.arrow_from.get(arrow)?;
+            let (asked_on, time) = *from.iter().rev().find(|(_, time)| time <= start)?;
+            let (moment, task) = self.scheduled.get(&(asked_on, time))?;
+            let kind = match task.as_str() {
+                "setTimeout" | "setInterval" => "(timer)".to_owned(),
+                "requestAnimationFrame" => "(animation frame)".to_owned(),
+                task => format!("({task})"),
+            };
+            (Request { time, moment: *moment }, kind, asked_on)
         };
         Some(Linked { start: *start, end: *end, kind, process: thread.0, request, asked_on })
     }

@@ -199,13 +199,12 @@ impl Scan<'_, '_> {
         at += usize::from(name.is_some());
         at = self.after_generics(at);
         let end = self.end_of_body(at)?;
-        let holder = match name.and_then(|name| tokens.get(name)) {
-            Some(name) => Holder::Declared(name.start..name.end),
-            None => {
-                let is_async = row > 0 && tokens.is(row - 1, b"async");
-                let from = row - usize::from(is_async);
-                holder_of(tokens, from, Some(end), self.brackets.last())
-            }
+        let holder = if let Some(name) = name.and_then(|name| tokens.get(name)) {
+            Holder::Declared(name.start..name.end)
+        } else {
+            let is_async = row > 0 && tokens.is(row - 1, b"async");
+            let from = row - usize::from(is_async);
+            holder_of(tokens, from, Some(end), self.brackets.last())
         };
         Some(Begin::new(at, End::At(end), holder))
     }
