@@ -1,6 +1,7 @@
 //! Functions of scripts by the texts and maps that traces, files and folders have.
 #![allow(clippy::unwrap_used, reason = "helpers of tests are tests")]
 
+use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 use perfblame_cct::{Grain, Layer, Profile};
@@ -77,7 +78,7 @@ fn functions(trace: &Value, scripts: ScriptOptions<'_>) -> Vec<String> {
     shown.collect()
 }
 
-fn full<'a>(maps: &'a [PathBuf]) -> ScriptOptions<'a> {
+fn full(maps: &[PathBuf]) -> ScriptOptions<'_> {
     ScriptOptions { names: ScriptNames::Full, maps, ..ScriptOptions::default() }
 }
 
@@ -119,7 +120,10 @@ fn a_text_in_pieces_is_one_text() {
 
 #[test]
 fn maps_in_the_text_in_the_trace_and_in_folders() {
-    let encoded: String = map().to_string().bytes().map(|byte| format!("%{byte:02x}")).collect();
+    let mut encoded = String::new();
+    for byte in map().to_string().bytes() {
+        write!(encoded, "%{byte:02x}").unwrap();
+    }
     let plain = format!("{BUNDLE}\n//# sourceMappingURL=data:application/json,{encoded}");
     let mut inline = trace(Some(&plain), Vec::new());
     // The address that the engine saw is the text's own.
