@@ -223,3 +223,36 @@ fn v8_and_safari_profiles_never_panic() {
         }
     }
 }
+
+/// The recorder's own script looks elements up while a page works: that is one cost of its own, but for the handlers of
+/// the page that it sets off.
+#[test]
+fn a_replayed_flow_is_told_from_the_page() {
+    let node = |id: u32, name: &str, url: &str, children: &str| {
+        let line = if url.is_empty() { -1 } else { 1 };
+        format!(
+            r#"{{"id":{id},"callFrame":{{"functionName":"{name}","scriptId":"{id}","url":"{url}","lineNumber":{line},"columnNumber":0}},"hitCount":1,"children":[{children}]}}"#
+        )
+    };
+    let nodes = [
+        node(1, "(root)", "", "2"),
+        node(2, "find", "perfblame-flow.js", "3,4"),
+        node(3, "querySelectorAll", "", ""),
+        node(4, "set", "perfblame-flow.js", "5"),
+        node(5, "dispatchEvent", "", "6"),
+        node(6, "onchange", "http://x/app.js", "7"),
+        node(7, "querySelectorAll", "", ""),
+    ];
+    let text = format!(
+        r#"{{"nodes":[{}],"startTime":0,"endTime":8000,"samples":[2,3,4,5,6,7],"timeDeltas":[1000,1000,1000,1000,1000,1000]}}"#,
+        nodes.join(",")
+    );
+    let profile =
+        read(Input::from_bytes(text.into_bytes()).unwrap(), &ReadOptions::default()).unwrap();
+    expect![[r#"
+        (perfblame flow) 7000000 4000000
+          onchange 3000000 1000000
+            querySelectorAll 2000000 2000000
+    "#]]
+    .assert_eq(&draw(&profile));
+}

@@ -4,6 +4,12 @@ use std::borrow::Cow;
 
 use perfblame_cct::{Frame, FrameId, Function, Layer, ProfileBuilder, position};
 
+/// Everything that our recorder runs in a page to replay a flow: no function of the page, and never blamed.
+pub const FLOW: &str = "(perfblame flow)";
+
+/// What the recorder calls its script.
+const FLOW_SCRIPT: &str = "perfblame-flow.js";
+
 /// What V8 says about a frame.
 #[derive(Clone, Default, Debug)]
 pub struct CallFrame<'a> {
@@ -22,6 +28,9 @@ pub struct CallFrame<'a> {
 impl CallFrame<'_> {
     /// Finds or adds its frame.
     pub fn intern(&self, builder: &mut ProfileBuilder) -> FrameId {
+        if self.url == FLOW_SCRIPT {
+            return builder.named_frame(FLOW, Layer::Runtime);
+        }
         let name = builder.string(&self.name);
         let mut function = Function::named(name).in_layer(self.layer());
         if !self.url.is_empty() {

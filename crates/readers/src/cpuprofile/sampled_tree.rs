@@ -14,6 +14,7 @@ use perfblame_cct::{
 };
 
 use super::Chunk;
+use super::call_frame::FLOW;
 use crate::scripts::{Names, Position, Use};
 
 /// Samples held back for sorting. Chunks have at most a hundred samples, and the largest step back seen in real traces
@@ -432,7 +433,13 @@ impl SampledTree {
         for row in path.into_iter().rev() {
             // Rows without a frame end the walk above.
             let Some(frame) = self.rows[row].frame else { continue };
+            let caller = self.rows[row].parent.and_then(|parent| self.rows[parent as usize].frame);
             let here = match cursor {
+                Some(ours)
+                    if caller.is_some_and(|caller| is_part_of_flow(builder, caller, frame)) =>
+                {
+                    ours
+                }
                 Some(caller) => builder.child(caller, frame),
                 None => builder.root(frame),
             };
@@ -488,4 +495,15 @@ impl Gaps {
         sorted.sort_unstable();
         sorted.get(sorted.len() / 2).copied()
     }
+}
+
+/// True for what a script of our recorder does below itself: it, and what the browser does for it. Handlers of the page
+/// that it sets off are the page's.
+fn is_part_of_flow(builder: &ProfileBuilder, caller: FrameId, frame: FrameId) -> bool {
+    let symbols = &builder.symbols;
+    let [caller, callee] = [caller, frame].map(|frame| symbols.frame(frame).function);
+    symbols.name(caller) == FLOW
+        && (callee == caller
+            || symbols.function(callee).component.is_none()
+                && symbols.function(callee).line.is_none())
 }

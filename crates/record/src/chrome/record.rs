@@ -258,8 +258,10 @@ fn note(rest: &Rest, done: &mut Done) -> f64 {
 
 /// Runs a script in a page, to the end of what it promises.
 fn script(page: &Page<'_>, name: &str, text: &str) -> Result<(), ChromeError> {
+    // A name without a folder is taken for a script of the browser's own.
+    let folder = if name.contains(['/', '\\']) { "" } else { "./" };
     let asked = json!({
-        "expression": format!("{text}\n//# sourceURL={name}"),
+        "expression": format!("{text}\n//# sourceURL={folder}{name}"),
         "awaitPromise": true,
         // So that `await` may stand anywhere.
         "replMode": true,
