@@ -157,7 +157,10 @@ fn threads_in_turns_do_not_disturb_each_other() {
     let (single, answer) = (Trace::new(&one.concat()).infer(), Trace::new(&both).infer());
     assert_eq!(answer.threads, 2);
     assert_eq!(total(&answer), 2 * total(&single));
-    assert_eq!(answer.functions[0].own, 2 * single.functions[0].own);
+    assert_eq!(answer.waiting, 2 * single.waiting);
+    // How gaps are divided is learnt from both, so that twice as much is known of them.
+    let (twice, once) = (answer.functions[0].own, 2 * single.functions[0].own);
+    assert!((twice - once).abs() * 100 < once, "{twice} {once}");
 }
 
 #[test]
@@ -183,6 +186,122 @@ fn lost_events_are_counted_and_nothing_is_made_up() {
     let [warning] = &*answer.warnings else { panic!("{:?}", answer.warnings) };
     assert_eq!((warning.code.as_str(), warning.count), ("lost-events", 12));
     assert_eq!(total(&answer), 2 * total(&whole));
+}
+
+#[test]
+fn threads_are_counted_by_role() {
+    let named = |name: &str, tid: u32| -> Vec<String> {
+        let renamed = |event: String| event.replacen("app  7/7", &format!("{name}  7/{tid}"), 1);
+        program(5).into_iter().map(renamed).collect()
+    };
+    // One of them is renamed half-way: still one thread, of the role that it has for longer.
+    let mut late = named("worker-3", 13);
+    for event in late.iter_mut().take(30) {
+        *event = event.replacen("worker-3", "starting", 1);
+    }
+    let events = [named("app", 7), named("worker-1", 11), named("worker-2", 12), late].concat();
+    let answer = Trace::new(&events.concat()).infer();
+    let mut roles: Vec<_> =
+        answer.roles.iter().map(|row| (row.role.as_str(), row.threads)).collect();
+    roles.sort_unstable();
+    assert_eq!(answer.threads, 4, "{:?}", answer.roles);
+    let workers = roles.iter().find(|(role, _)| role.starts_with("worker")).unwrap();
+    assert_eq!(workers.1, 3, "{roles:?}");
+    assert!(roles.contains(&("app", 1)), "{roles:?}");
+}
+
+/// The naps of [`program`] as other tracers print them: when each begins and ends, in nanoseconds.
+fn naps(nap: u64) -> impl Iterator<Item = (u64, u64)> {
+    (0..20).map(move |round| {
+        let start = 1_000_000_000 + round * (nap * 1_000_000 + 3_000_000);
+        (start, start + nap * 1_000_000)
+    })
+}
+
+fn perf_trace_text(nap: u64) -> String {
+    let mut text = String::new();
+    for (start, end) in naps(nap) {
+        let at = |time: u64| time as f64 / 1e6;
+        let stack = "                                       plugin_poll (/opt/plugin.so)\n\
+            \x20                                      serve (/usr/bin/app)\n\
+            \x20                                      main (/usr/bin/app)\n";
+        let _ = write!(
+            text,
+            "{:10.3} ({:6.3} ms): app/7 clock_nanosleep(rqtp: 0x7ffef5614c80)                     = 0\n{stack}",
+            at(start),
+            at(end - start)
+        );
+        let _ = write!(
+            text,
+            "{:10.3} ( 0.002 ms): app/7 getpid()                     = 7\n{}",
+            at(end + 2_000_000),
+            stack.replace("plugin_poll (/opt/plugin.so)", "parse (/usr/bin/app)")
+        );
+    }
+    text
+}
+
+fn ftrace_text(nap: u64) -> String {
+    let mut text = "# tracer: nop\n#\n".to_owned();
+    for (start, end) in naps(nap) {
+        let mut event = |time: u64, what: &str, leaf: &str| {
+            let time = format!("{}.{:06}", time / 1_000_000_000, time / 1_000 % 1_000_000);
+            let _ = write!(
+                text,
+                "app-7 [000] ..... {time}: {what}\napp-7 [000] ..... {time}: <stack trace>\n => do_syscall_64\n => \
+                 entry_SYSCALL_64_after_hwframe\napp-7 [000] ..... {time}: <user stack trace>\n => {leaf}\n => \
+                 /usr/bin/app[+0x40]\n"
+            );
+        };
+        let plugin = "/opt/plugin.so[+0x10]";
+        event(start, "sys_enter: NR 230 (0, 0, 0)", plugin);
+        event(end, "sys_exit: NR 230 = 0", plugin);
+        event(end + 2_000_000, "sys_enter: NR 39 (0, 0, 0)", "/usr/bin/app[+0x90]");
+        event(end + 2_001_000, "sys_exit: NR 39 = 7", "/usr/bin/app[+0x90]");
+    }
+    text
+}
+
+fn bpftrace_text(nap: u64) -> String {
+    let mut text = "Attaching 3 probes...\n".to_owned();
+    for (start, end) in naps(nap) {
+        let mut event = |time: u64, what: &str, leaf: &str| {
+            let _ = write!(
+                text,
+                "event {time} 7/7 {what} app\n\n\tffffffff81415af0 do_syscall_64+1\n\n\t10 {leaf}\n\t90 serve+2 \
+                 (/usr/bin/app)\n\n"
+            );
+        };
+        let plugin = "plugin_poll+1 (/opt/plugin.so)";
+        event(start, "sys_enter 230", plugin);
+        event(end, "sys_exit 230", plugin);
+        event(end + 2_000_000, "sys_enter 39", "parse+1 (/usr/bin/app)");
+        event(end + 2_001_000, "sys_exit 39", "parse+1 (/usr/bin/app)");
+    }
+    text
+}
+
+#[test]
+fn texts_of_other_tracers_are_compared() {
+    let makers: [(fn(u64) -> String, &str, &str); 3] = [
+        (perf_trace_text, "perf trace", "plugin_poll"),
+        (ftrace_text, "ftrace", "[plugin.so+0x10]"),
+        (bpftrace_text, "bpftrace events", "plugin_poll"),
+    ];
+    for (make, format, function) in makers {
+        let traces = |nap: u64| [nap, nap, nap].map(|nap| Trace::new(&make(nap)));
+        let before = traces(5);
+        assert_eq!(before[0].infer().format, format);
+        let (before, after) = (side(&before), side(&traces(9)));
+        let found = compared(&before, &after, Method::Suspects);
+        assert_eq!(
+            (&*found.metric.name, found.verdict),
+            ("latency", Verdict::Regressed),
+            "{format}"
+        );
+        let first = &found.suspects[0];
+        assert_eq!((&*first.function.name, first.kind), (function, Kind::Waits), "{format}");
+    }
 }
 
 #[test]

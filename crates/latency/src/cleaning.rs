@@ -432,6 +432,26 @@ mod tests {
     }
 
     #[test]
+    fn why_a_thread_leaves_is_told_by_its_stack() {
+        let call = "main read@libc entry_SYSCALL_64_after_hwframe@k do_syscall_64@k";
+        let mut builder = ProfileBuilder::new(Grain::Functions, Times::Drop);
+        let mut cleaner = Cleaner::default();
+        for (stack, expected) in [
+            (format!("{call} __x64_sys_read@k pipe_read@k schedule@k"), Leaving::Blocked),
+            (format!("{call} __x64_sys_write@k __cond_resched@k"), Leaving::Preempted),
+            (format!("{call} syscall_exit_to_user_mode@k schedule@k"), Leaving::Preempted),
+            (format!("{call} __x64_sys_exit_group@k do_exit@k do_task_dead@k"), Leaving::Exited),
+            ("main asm_sysvec_apic_timer_interrupt@k schedule@k".to_owned(), Leaving::Preempted),
+            ("main work".to_owned(), Leaving::Unsaid),
+            (String::new(), Leaving::Unsaid),
+        ] {
+            let frames: Vec<FrameId> =
+                stack.split_whitespace().map(|word| frame(&mut builder, word)).collect();
+            assert_eq!(cleaner.leaving(&mut builder, &frames), expected, "{stack}");
+        }
+    }
+
+    #[test]
     fn what_compilers_append_is_no_part_of_a_name() {
         check(
             "main parse.part.0 sort.isra.0 qsort@@GLIBC_2.2.5",

@@ -321,4 +321,58 @@ mod tests {
         let error = read(Input::from_bytes(bytes).unwrap(), &ReadOptions::default()).unwrap_err();
         assert_eq!(error.to_string(), "at byte 0: a record needs 104 bytes, 56 left");
     }
+
+    /// Counts what it is told.
+    #[derive(Default)]
+    struct Counts {
+        events: u64,
+        lost: u64,
+    }
+
+    impl EventSink for Counts {
+        fn event(
+            &mut self,
+            _: &mut perfblame_cct::ProfileBuilder,
+            _: perfblame_cct::StackEvent,
+            _: &[perfblame_cct::FrameId],
+        ) {
+            self.events += 1;
+        }
+
+        fn lost(&mut self, _: &mut perfblame_cct::ProfileBuilder, events: u64) {
+            self.lost += events;
+        }
+
+        fn finish(&mut self, _: &mut perfblame_cct::ProfileBuilder) {}
+    }
+
+    /// Who takes the events is told of the loss, and warns itself: the reader then does not.
+    #[test]
+    fn losses_are_counted_once() {
+        const LOST: u32 = 2;
+        let word = |number: u64| number.to_le_bytes().to_vec();
+        let lost = [
+            &LOST.to_le_bytes()[..],
+            &0u16.to_le_bytes(),
+            &24u16.to_le_bytes(),
+            &word(1),
+            &word(5),
+        ];
+        let mut bytes = stream(ByteOrder::Little);
+        bytes.extend(lost.concat());
+        // Of the event: the kernel's counter of switches, third of its own, instead of its clock.
+        let at = PIPE_HEADER as usize + 8 + 8;
+        bytes[at..at + 8].copy_from_slice(&3u64.to_le_bytes());
+        let warned = |profile: &Profile| -> Vec<(String, u64)> {
+            profile.warnings.iter().map(|w| (w.code.clone(), w.count)).collect()
+        };
+        let input = || Input::from_bytes(bytes.clone()).unwrap();
+        let mut counts = Counts::default();
+        let read_so = read_trace(input(), &ReadOptions::default(), &mut counts).unwrap();
+        let TraceRead::Trace(trace, _) = read_so else { panic!("no trace") };
+        assert_eq!((counts.events, counts.lost), (2, 5));
+        assert_eq!(warned(&trace), []);
+        let profile = read(input(), &ReadOptions::default()).unwrap();
+        assert_eq!(warned(&profile), [("lost-samples".to_owned(), 5)]);
+    }
 }

@@ -13,13 +13,16 @@ use std::fmt::Write as _;
 /// The folder of samples and the format of each.
 const FOLDERS: &[(&str, &str)] = &[
     ("bpftrace", "bpftrace"),
+    ("bpftrace_events", "bpftrace events"),
     ("dtrace", "dtrace"),
     ("folded", "folded"),
+    ("ftrace", "ftrace"),
     ("ghc", "ghc"),
     ("gprof", "gprof"),
     ("instruments", "instruments"),
     ("macos_sample", "macos sample"),
     ("perf_script", "perf script"),
+    ("perf_trace", "perf trace"),
     ("pmcstat", "pmcstat"),
     ("strace", "strace"),
     ("tau", "tau"),
@@ -65,12 +68,15 @@ fn samples_hold_what_they_should() {
     }
     expect![[r#"
         bpftrace made.txt: samples 7; 7 samples, 6 nodes, 0 threads
+        bpftrace events work.txt: samples 44; 44 samples, 60 nodes, 1 threads
         dtrace made.txt: samples 5; 5 samples, 4 nodes, 0 threads
         folded austin-3.7-full.txt: wall 445731000 cpu 309500000 allocated 7921664 freed 0; 38 samples, 83 nodes, 2 threads
         folded made.txt: samples 10.5; 11 samples, 8 nodes, 1 threads; 1 × damaged-lines
         folded py-spy-0.4-threads.folded: samples 230; 230 samples, 30 nodes, 2 threads
         folded speedscope-simple-utf16-le.txt: samples 14; 14 samples, 4 nodes, 0 threads
         folded speedscope-simple.txt: samples 14; 14 samples, 4 nodes, 0 threads
+        ftrace trace-cmd-report.txt: samples 58; 58 samples, 50 nodes, 1 threads; 123 × frames-without-object
+        ftrace trace_pipe.txt: samples 59; 59 samples, 276 nodes, 1 threads; 17 × frames-without-object
         ghc speedscope-haskell-simple.prof: cpu 798000000 allocated 1921672664 calls 50899714; 798 samples, 179 nodes, 0 threads
         gprof made.txt: cpu 50000000 calls 12; 0 samples, 4 nodes, 0 threads
         instruments instruments-16.0-simple-time-profile-deep-copy.txt: cpu 4930000000; 0 samples, 94 nodes, 0 threads
@@ -79,6 +85,7 @@ fn samples_hold_what_they_should() {
         perf script made.txt: cpu 20202020 samples 3 sched:sched_switch 1; 3 samples, 9 nodes, 3 threads
         perf script perfview-corner_case_process_names.perf.data.dump: event_name 6 samples 6; 6 samples, 13 nodes, 6 threads
         perf script speedscope-simple-with-header.linux-perf.txt.gz: cpu 136136136 samples 136; 136 samples, 9 nodes, 1 threads
+        perf trace work.txt: wall 498237000 calls 26 samples 4; 4 samples, 56 nodes, 1 threads; 1 × events-without-time; 1 × calls-without-duration; 1 × unfinished-calls
         pmcstat speedscope-pmcstat-simple.txt: inst_retired.any 12603; 12603 samples, 40 nodes, 0 threads
         strace perfview-ls.strace: wall 15473000 calls 103; 0 samples, 22 nodes, 0 threads
         tau profile.0.0.0: wall 51781000 calls 12; 0 samples, 12 nodes, 1 threads

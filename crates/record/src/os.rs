@@ -217,7 +217,10 @@ impl Tracer {
     ) -> Result<Self, RecordError> {
         let perf = locate(OsStr::new("perf"), run.program)
             .ok_or_else(|| install::missing(Profiler::Perf))?;
-        let Plan { events, dense } = events::plan(run, scope, &permit::Permits::here(), notes)?;
+        let Plan { events, dense } = {
+            let permits = permit::Permits::here();
+            events::plan(&run.settings.os, run.frequency, scope, &permits, notes)?
+        };
         let mut options: Vec<OsString> =
             ["record", "-q", "--no-buildid-cache", "--no-bpf-event", "-k", "mono"]
                 .map(OsString::from)

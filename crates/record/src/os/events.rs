@@ -5,10 +5,9 @@
 //! (`context-switches`) keep both, each for itself, and need no tracefs; they do not say why a thread stopped running,
 //! which its stack in the kernel does.
 
-use super::Scope;
 use super::permit::Permits;
+use super::{OsTrace, Scope};
 use crate::RecordError;
-use crate::record::Run;
 
 /// Where there are too many switches, one in so many is recorded; a prime, so as not to march in step with programs.
 pub const SPARSE: u32 = 61;
@@ -22,19 +21,19 @@ pub struct Plan {
 
 /// Chooses events by what is asked for and permitted.
 pub fn plan(
-    run: &Run<'_>,
+    asked: &OsTrace,
+    frequency: u32,
     scope: Scope,
     permits: &Permits,
     notes: &mut Vec<String>,
 ) -> Result<Plan, RecordError> {
-    let asked = &run.settings.os;
     let kinds = asked.events;
     if asked.full || kinds.syscalls {
         permits.tracepoints()?;
     }
     let mut plan = Plan { events: Vec::new(), dense: None };
     if kinds.cpu {
-        plan.add(&format!("cpu-clock/freq={},name=cpu-clock/", run.frequency));
+        plan.add(&format!("cpu-clock/freq={},name=cpu-clock/", frequency));
     }
     if asked.full {
         if kinds.syscalls {
@@ -66,7 +65,7 @@ pub fn plan(
             }
         }
         if kinds.syscalls {
-            plan.events.extend(["-F".to_owned(), run.frequency.to_string()]);
+            plan.events.extend(["-F".to_owned(), frequency.to_string()]);
             plan.add("raw_syscalls:sys_enter");
         }
     }
@@ -80,5 +79,40 @@ pub fn plan(
 impl Plan {
     fn add(&mut self, event: &str) {
         self.events.extend(["-e".to_owned(), event.to_owned()]);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn planned(asked: &OsTrace, scope: Scope, permits: &Permits) -> (String, Vec<String>) {
+        let mut notes = Vec::new();
+        let plan = plan(asked, 499, scope, permits, &mut notes).unwrap();
+        (plan.events.join(" "), notes)
+    }
+
+    #[test]
+    fn without_tracefs_the_kernels_own_counter_stands_in() {
+        let nothing = Permits::without_tracefs();
+        let (events, notes) = planned(&OsTrace::default(), Scope::Task, &nothing);
+        assert_eq!(
+            events,
+            "-e cpu-clock/freq=499,name=cpu-clock/ -e context-switches/period=1,name=all-switches/ \
+             -e context-switches/period=61,name=context-switches/ --switch-events"
+        );
+        let [note] = &*notes else { panic!("{notes:?}") };
+        assert!(note.contains("sudo mount -t tracefs tracefs /sys/kernel/tracing"), "{note}");
+        let full = OsTrace { full: true, ..OsTrace::default() };
+        assert!(plan(&full, 499, Scope::Task, &nothing, &mut Vec::new()).is_err());
+    }
+
+    #[test]
+    fn who_wakes_whom_is_recorded_where_everything_is() {
+        let (one, notes) = planned(&OsTrace::default(), Scope::Task, &Permits::all());
+        assert!(one.contains("sched:sched_switch") && !one.contains("wak"), "{one}");
+        assert!(notes.is_empty(), "{notes:?}");
+        let (all, _) = planned(&OsTrace::default(), Scope::All, &Permits::all());
+        assert!(all.contains("sched:sched_wakeup/call-graph=no/"), "{all}");
     }
 }

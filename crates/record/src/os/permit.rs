@@ -51,6 +51,18 @@ impl Permits {
         }
     }
 
+    /// Nothing stands in the way.
+    #[cfg(test)]
+    pub fn all() -> Self {
+        Self { tracefs: Tracefs::Readable, root: true, paranoid: 2, locked_down: false }
+    }
+
+    /// Of root on a machine where tracefs is not mounted.
+    #[cfg(test)]
+    pub fn without_tracefs() -> Self {
+        Self { tracefs: Tracefs::NotMounted, ..Self::all() }
+    }
+
     /// An error with the command that helps, where tracepoints cannot be used.
     pub fn tracepoints(&self) -> Result<(), RecordError> {
         match self.obstacle() {
@@ -111,10 +123,9 @@ mod tests {
 
     #[test]
     fn each_obstacle_comes_with_the_command_that_removes_it() {
-        let fine =
-            Permits { tracefs: Tracefs::Readable, root: true, paranoid: 2, locked_down: false };
+        let fine = Permits::all();
         assert_eq!(help(&fine), "");
-        let unmounted = Permits { tracefs: Tracefs::NotMounted, ..fine.clone() };
+        let unmounted = Permits::without_tracefs();
         assert_eq!(help(&unmounted), "run `sudo mount -t tracefs tracefs /sys/kernel/tracing`");
         let user = Permits { root: false, ..fine.clone() };
         assert_eq!(
