@@ -14,9 +14,10 @@ fn source(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/bundle").join(name)
 }
 
-fn node(script: &str, arguments: &[&str]) {
-    let script = perfblame_fixtures::tools().join("node_modules").join(script);
-    let output = Command::new("node").arg(script).args(arguments).output().unwrap();
+/// Runs a program of npm: a script for Node, or with some installations a binary.
+fn tool(program: &str, arguments: &[&str]) {
+    let program = perfblame_fixtures::tools().join("node_modules").join(program);
+    let output = Command::new(program).args(arguments).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
@@ -27,7 +28,7 @@ fn bundle(folder: &Folder, side: &str, entry: &str, arguments: &[&str]) -> Strin
     std::fs::copy(source("index.html"), into.join("index.html")).unwrap();
     let entry = source("src").join(entry).display().to_string();
     let out = format!("--outfile={}", into.join("shop.js").display());
-    node(
+    tool(
         "esbuild/bin/esbuild",
         &[&[&*entry, "--bundle", &*out, "--log-level=error"], arguments].concat(),
     );
@@ -83,7 +84,7 @@ fn without_maps_the_injected_function_is_found_in_another_build() {
             _ => {
                 let after = bundle(&folder, "after", "main-after.js", &[]);
                 let script = format!("{after}/shop.js");
-                node(
+                tool(
                     "terser/bin/terser",
                     &[&script, "--compress", "--mangle", "--toplevel", "--output", &script],
                 );

@@ -421,6 +421,8 @@ fn ends(shapes: &[FunctionShape]) -> Vec<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Identity;
+    use perfblame_cct::{Frame, Function, Grain, Metric, ProfileBuilder, Times, Unit, position};
     use proptest::prelude::*;
 
     fn function(parent: Option<u32>, hash: u64, size: u32, sketch: &[u32]) -> FunctionShape {
@@ -474,6 +476,64 @@ mod tests {
         };
         let found = pairs(&side(3), &side(33));
         assert_eq!(found[2], (2, 2, Why::Place));
+    }
+
+    /// A build of a script: names, columns, hashes; all called from the top.
+    fn build(functions: &[(&str, u32, u64)]) -> perfblame_cct::Profile {
+        let mut builder = ProfileBuilder::new(Grain::Functions, Times::Drop);
+        let samples = builder.metric(Metric::sampled("samples", Unit::Count));
+        let url = builder.string("http://h/app.js");
+        let mut shapes = vec![function(None, 0, 9, &[])];
+        for (name, column, hash) in functions {
+            let name = builder.string(name);
+            let (line, column_at) = (position(1), position(u64::from(*column)));
+            let function =
+                Function { line, column: column_at, ..Function::named(name).in_component(url) };
+            let id = builder.function(function);
+            let frame = builder.frame(Frame::of(id));
+            let at = builder.root(frame);
+            builder.add(at, None, samples, 5);
+            let shape = FunctionShape {
+                line: 1,
+                column: *column,
+                parent: Some(0),
+                hash: *hash,
+                size: 20,
+                sketch: [].into(),
+            };
+            shapes.push(shape);
+        }
+        shapes[0].hash = functions.iter().fold(1, |sum, (_, _, hash)| sum * 31 + hash);
+        builder.symbols.set_shapes(url, Arc::new(ScriptShapes { functions: shapes }));
+        builder.finish()
+    }
+
+    #[test]
+    fn two_minified_builds_are_matched_by_code_and_not_by_name() {
+        let before = build(&[("a", 10, 1), ("b", 50, 2), ("c", 90, 3), ("d", 120, 4)]);
+        // Other names in another order, and a newcomer.
+        let after =
+            build(&[("c", 12, 4), ("e", 40, 77), ("a", 80, 3), ("d", 130, 1), ("b", 170, 2)]);
+        let weights =
+            [&before, &after].map(|side| side.self_values(perfblame_cct::MetricId::new(0)));
+        let sides = [(&before, &weights[0]), (&after, &weights[1])].map(|(side, weights)| Side {
+            symbols: &side.symbols,
+            tree: &side.tree,
+            weights,
+        });
+        let identity = Identity::of(&sides[0], &sides[1]);
+        let named = |profile: &perfblame_cct::Profile, name: &str| profile.functions_named(name)[0];
+        for (was, is) in [("a", "d"), ("b", "b"), ("c", "a"), ("d", "c")] {
+            let pair = (identity.before(named(&before, was)), identity.after(named(&after, is)));
+            assert_eq!(pair.0, pair.1, "{was} is {is}");
+        }
+        let new = identity.after(named(&after, "e"));
+        assert!(before.symbols.functions().all(|(id, _)| identity.before(id) != new));
+        let why = identity.match_of(named(&after, "d")).unwrap();
+        assert_eq!(
+            why.reason(&before.symbols, &after.symbols),
+            "was `a` (same code, names aside, 98 % sure)"
+        );
     }
 
     proptest! {
