@@ -2,19 +2,24 @@
 //!
 //! Of a gap only the order is known: first the calls that are gone returned, the innermost first, then there was the
 //! innermost of those that go on, then the new ones began, the outermost first. Each of these *pieces* has some part of
-//! the time. Three things tell how much:
+//! the time. Four things tell how much:
 //!
 //! - Taking a stack takes some microseconds, and they come after the time that is written down: nothing returns or
 //!   begins before they are over. In programs that make many system calls that is most of a gap. How long it takes is
 //!   read off the shortest gaps.
 //! - Clocks and other programs interrupt a thread at moments it knows nothing of. Where such a stack falls into a gap,
 //!   it says which piece it hit; a gap between the same two contexts without one is taken to be like those with.
+//! - What such a stack saw may have begun and returned within the gap. The time of the calls that go on is then, in gaps
+//!   of the same contexts that no stack fell into, in equal parts that of what was seen in the others: a server that
+//!   computes for less than a tick between two waits would otherwise compute in its loop.
 //! - Of a gap like none before, how gaps of this trace are divided as a rule; at first, evenly.
 //!
 //! `docs/eval-introperf.md` has what this is worth against exact traces.
 
 use hashbrown::HashMap;
-use perfblame_cct::OpenNode;
+use perfblame_cct::{OpenNode, ThreadId};
+
+use crate::tally::Tally;
 
 /// How the pieces of a gap lie.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -59,6 +64,17 @@ impl Pieces {
     }
 }
 
+/// The contexts before and after a gap.
+pub(crate) type Pair = (OpenNode, OpenNode);
+
+/// Of gaps between two contexts: what stacks taken at random hit, and how often.
+#[derive(Debug, Default)]
+struct Known {
+    pieces: Vec<(u32, u32)>,
+    /// Contexts, where the calls that go on were hit or what they called.
+    contexts: Vec<(OpenNode, u32)>,
+}
+
 /// What is known of gaps so far.
 #[derive(Debug, Default)]
 pub(crate) struct Gaps {
@@ -66,10 +82,15 @@ pub(crate) struct Gaps {
     /// Stacks taken at random by the kind of piece they hit.
     hits: [u64; KINDS],
     /// And in gaps between two contexts: the piece, and how often.
-    by_pair: HashMap<(OpenNode, OpenNode), Vec<(u32, u32)>>,
+    by_pair: HashMap<Pair, Known>,
+    /// Of gaps that no such stack fell into, after the first that one did: the context that goes on, and its time.
+    unseen: HashMap<(Pair, ThreadId), (OpenNode, i64)>,
     /// Where the pieces of the gap at hand end, the first of them at 0.
     ends: Vec<i64>,
 }
+
+/// A trace has a rule of its own once more stacks than this were taken at random in gaps; a few hits say little.
+const EVEN: f64 = 20.0;
 
 /// A rule counts as much as so many stacks in gaps of the same contexts.
 const RULE: f64 = 2.0;
@@ -81,7 +102,7 @@ impl Gaps {
         &mut self,
         (from, to): (i64, i64),
         pieces: Pieces,
-        pair: Option<(OpenNode, OpenNode)>,
+        pair: Option<Pair>,
         taken: bool,
     ) {
         let to = to.max(from);
@@ -92,14 +113,14 @@ impl Gaps {
         let count = pieces.count();
         ends.clear();
         ends.push(from);
-        let known = pair.and_then(|pair| by_pair.get(&pair)).map_or(&[][..], Vec::as_slice);
+        let known = pair.and_then(|pair| by_pair.get(&pair)).map_or(&[][..], |known| &known.pieces);
         let seen: f64 = known.iter().map(|(_, times)| f64::from(*times)).sum();
         let mut rule = [0.0; KINDS];
         let mut sum = 0.0;
         for (kind, rule) in rule.iter_mut().enumerate() {
             let of_kind = pieces.of_kind(kind) as f64;
             if of_kind > 0.0 {
-                *rule = hits[kind] as f64 / of_kind + 1.0 / count as f64;
+                *rule = hits[kind] as f64 / of_kind + EVEN / count as f64;
                 sum += *rule * of_kind;
             }
         }
@@ -133,17 +154,51 @@ impl Gaps {
         self.shortest.add(length);
     }
 
-    /// A stack that was taken at random hit this piece of a gap, counted from 0.
-    pub(crate) fn hit(&mut self, pieces: Pieces, piece: usize, pair: (OpenNode, OpenNode)) {
+    /// A stack that was taken at random in some context hit this piece of a gap, counted from 0.
+    pub(crate) fn hit(&mut self, pieces: Pieces, piece: usize, context: OpenNode, pair: Pair) {
         if piece >= pieces.count() {
             return;
         }
-        self.hits[pieces.kind(piece)] += 1;
         let known = self.by_pair.entry(pair).or_default();
-        match known.iter_mut().find(|(hit, _)| *hit as usize == piece) {
-            Some((_, times)) => *times = times.saturating_add(1),
-            None => known.push((u32::try_from(piece).unwrap_or(u32::MAX), 1)),
+        if pieces.between > 0 && piece == pieces.gone {
+            count(&mut known.contexts, context);
         }
+        // Where there is but one piece, it has all the time anyway.
+        if pieces.count() > 1 {
+            self.hits[pieces.kind(piece)] += 1;
+            count(&mut known.pieces, u32::try_from(piece).unwrap_or(u32::MAX));
+        }
+    }
+
+    /// No stack fell into a gap, of which the calls that go on have so much time.
+    pub(crate) fn not_seen(&mut self, pair: Pair, thread: ThreadId, goes_on: OpenNode, time: i64) {
+        if time > 0 && self.by_pair.get(&pair).is_some_and(|known| !known.contexts.is_empty()) {
+            let slot = self.unseen.entry((pair, thread)).or_insert((goes_on, 0));
+            slot.1 = slot.1.saturating_add(time);
+        }
+    }
+
+    /// Hands the time of gaps that were not looked into to what was seen in the others.
+    pub(crate) fn spread(&mut self, tally: &mut Tally) {
+        let mut unseen: Vec<_> = self.unseen.drain().collect();
+        unseen.sort_unstable_by_key(|(place, _)| *place);
+        for ((pair, thread), (goes_on, time)) in unseen {
+            let Some(known) = self.by_pair.get(&pair) else { continue };
+            // One more for what goes on: a single stack does not say that it was always so.
+            let all = known.contexts.iter().fold(1, |sum, (_, times)| sum + i128::from(*times));
+            for (context, times) in known.contexts.iter().filter(|(node, _)| *node != goes_on) {
+                let part = (i128::from(time) * i128::from(*times) / all) as i64;
+                tally.add(*context, thread, part, 0);
+                tally.add(goes_on, thread, part.saturating_neg(), 0);
+            }
+        }
+    }
+}
+
+fn count<T: PartialEq>(list: &mut Vec<(T, u32)>, what: T) {
+    match list.iter_mut().find(|(known, _)| *known == what) {
+        Some((_, times)) => *times = times.saturating_add(1),
+        None => list.push((what, 1)),
     }
 }
 
@@ -178,7 +233,7 @@ impl Shortest {
         let eighth = if power >= 3 { length >> (power - 3) & 7 } else { 0 };
         self.counts[(power * 8) as usize + eighth as usize] += 1;
         self.all += 1;
-        if self.all >= ENOUGH && self.all % ENOUGH == 0 {
+        if self.all.is_multiple_of(ENOUGH) {
             self.cost = self.quantile();
         }
     }
@@ -186,17 +241,13 @@ impl Shortest {
     fn quantile(&self) -> i64 {
         let mut left = self.all / ONE_IN;
         for (row, count) in self.counts.iter().enumerate() {
-            match left.checked_sub(u64::from(*count)) {
-                Some(rest) => left = rest,
-                None => {
-                    let (power, eighth) = (row / 8, row % 8);
-                    let length = (1u128 << power) + ((eighth as u128) << power >> 3);
-                    return i64::try_from(length)
-                        .ok()
-                        .filter(|length| *length <= MOST)
-                        .unwrap_or(0);
-                }
+            let count = u64::from(*count);
+            if left < count {
+                let (power, eighth) = (row / 8, row % 8);
+                let length = (1u128 << power) + ((eighth as u128) << power >> 3);
+                return i64::try_from(length).ok().filter(|length| *length <= MOST).unwrap_or(0);
             }
+            left -= count;
         }
         0
     }
@@ -218,7 +269,7 @@ mod tests {
             let pieces = Pieces { gone, between: 1, new };
             let pair = (OpenNode::new(0), OpenNode::new(1));
             for hit in hits {
-                gaps.hit(pieces, hit, pair);
+                gaps.hit(pieces, hit, OpenNode::new(2), pair);
             }
             gaps.divide((from, from + gap), pieces, Some(pair), false);
             let sum: i64 = (1..=pieces.count()).map(|piece| gaps.length(piece)).sum();
@@ -251,7 +302,7 @@ mod tests {
         assert_eq!(lengths(&mut gaps, None), [100; 4]);
         let pair = (OpenNode::new(3), OpenNode::new(4));
         for _ in 0..18 {
-            gaps.hit(pieces, 1, pair);
+            gaps.hit(pieces, 1, OpenNode::new(3), pair);
         }
         assert_eq!(lengths(&mut gaps, Some(pair)), [0, 398, 1, 1]);
         // The rule alone.

@@ -100,7 +100,7 @@ pub struct Inference {
     /// The new calls of the stack at hand.
     cursors: Vec<Cursor>,
     /// Pieces of the gap that ends which were hit by stacks taken at random, and the context before it.
-    hits: Vec<(Pieces, usize)>,
+    hits: Vec<(Pieces, usize, OpenNode)>,
     learning: Option<OpenNode>,
     span: Option<(i64, i64)>,
     sees_switches: bool,
@@ -312,9 +312,11 @@ impl EventSink for Inference {
             self.learn(row, kind, exact);
         }
         self.observe(builder, row, time, exact);
+        let state = &mut self.states[row];
         if !stack.is_empty() {
-            self.states[row].taken = time;
+            state.taken = time;
         }
+        state.random.seen_in(state.calls.last().map(|call| call.cursor.node()));
         match kind {
             EventKind::Enter(name) => self.entered(builder, row, name, time),
             EventKind::Exit(_) => self.exited(builder, row, cleaned.call, time),
@@ -357,7 +359,8 @@ impl EventSink for Inference {
         }
         // Running time is known as finely as threads are looked at: what falls between two looks is a guess.
         let between = self.ran.checked_div(i64::try_from(self.looks).unwrap_or(i64::MAX));
-        let tally = std::mem::take(&mut self.tally);
+        let mut tally = std::mem::take(&mut self.tally);
+        self.gaps.spread(&mut tally);
         metrics::settle(builder, tally, &waits, between.unwrap_or(0));
         waits.sort_by_key(|wait| (std::cmp::Reverse(wait.total), wait.node, wait.thread, wait.on));
         self.finished_waits = waits;

@@ -71,6 +71,8 @@ pub(crate) struct Random {
     stacks: Vec<FrameId>,
     /// Where each of them ends.
     ends: Vec<usize>,
+    /// And its context.
+    contexts: Vec<Option<OpenNode>>,
 }
 
 impl Random {
@@ -88,14 +90,24 @@ impl Random {
         }
     }
 
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &[FrameId]> {
+    /// The context of the stack that was pushed last.
+    pub(crate) fn seen_in(&mut self, context: Option<OpenNode>) {
+        if self.contexts.len() < self.ends.len() {
+            self.contexts.push(context);
+        }
+    }
+
+    /// The stacks and their contexts.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&[FrameId], OpenNode)> {
         let starts = std::iter::once(&0).chain(&self.ends);
-        starts.zip(&self.ends).map(|(start, end)| &self.stacks[*start..*end])
+        let stacks = starts.zip(&self.ends).map(|(start, end)| &self.stacks[*start..*end]);
+        stacks.zip(&self.contexts).filter_map(|(stack, context)| Some((stack, (*context)?)))
     }
 
     pub(crate) fn clear(&mut self) {
         self.stacks.clear();
         self.ends.clear();
+        self.contexts.clear();
     }
 }
 

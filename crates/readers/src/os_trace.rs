@@ -132,9 +132,9 @@ pub(crate) fn other(event: &str) -> Traced<'static> {
     if is_switch_counter(event) {
         return Traced::Switch(Leaving::Unsaid, None);
     }
-    let word = event.split(':').next().unwrap_or(event);
+    let word = event.split([':', '/']).next().unwrap_or(event);
     let clock = ["cpu-clock", "task-clock", "cycles", "cpu-cycles", "instructions", "ref-cycles"];
-    if clock.contains(&word) || word.starts_with("cpu/") { Traced::Tick } else { Traced::Other }
+    if clock.contains(&word) || event.starts_with("cpu/") { Traced::Tick } else { Traced::Other }
 }
 
 /// Why a thread leaves, by the letter the kernel prints.
@@ -314,6 +314,8 @@ mod tests {
             ("cpu-clock:u", "", Traced::Tick),
             ("page-faults", "", Traced::PageFault),
             ("context-switches:u", "", Traced::Switch(Leaving::Unsaid, None)),
+            ("cpu-clock/freq=997/", "", Traced::Tick),
+            ("cpu/event=0x3c/u", "", Traced::Tick),
             ("block:block_rq_issue", "8,0 R", Traced::Other),
         ] {
             assert_eq!(from_text(event, fields, Machine::X86), expected, "{event} {fields}");

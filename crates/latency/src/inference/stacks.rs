@@ -99,7 +99,7 @@ impl Inference {
                 .take_while(|(one, other)| function(one) == function(other))
                 .count()
         };
-        for stack in random.iter() {
+        for (stack, context) in random.iter() {
             let (old, young) = (alike(&random.before, stack), alike(now, stack));
             let piece = if old > common && old >= young {
                 random.before.len() - old
@@ -108,7 +108,7 @@ impl Inference {
             } else {
                 gone
             };
-            self.hits.push((pieces, piece));
+            self.hits.push((pieces, piece, context));
         }
         let mut random = random;
         random.clear();
@@ -182,9 +182,10 @@ impl Inference {
         let next = new.checked_sub(1).and_then(|at| self.cursors.get(at)).copied();
         let next = next.or_else(|| Some(state.calls.get(common.checked_sub(1)?)?.cursor));
         let pair = last.zip(next.map(Cursor::node));
-        for (pieces, piece) in self.hits.drain(..) {
+        let looked_into = !self.hits.is_empty() || !state.random.is_empty();
+        for (pieces, piece, context) in self.hits.drain(..) {
             if let Some(pair) = self.learning.zip(next.map(Cursor::node)) {
-                self.gaps.hit(pieces, piece, pair);
+                self.gaps.hit(pieces, piece, context, pair);
             }
         }
         let pieces = Pieces { gone, between, new };
@@ -199,7 +200,12 @@ impl Inference {
             self.close(builder, row, end);
         }
         if common > 0 {
-            self.own(row, common - 1, self.gaps.length(gone + 1));
+            let time = self.gaps.length(gone + 1);
+            self.own(row, common - 1, time);
+            let state = &self.states[row];
+            if let (false, Some(pair), Some(call)) = (looked_into, pair, state.calls.last()) {
+                self.gaps.not_seen(pair, state.thread, call.cursor.node(), time);
+            }
             // The same function at another place of it.
             if let (Some(slot), Some(frame)) =
                 (self.states[row].frames.get_mut(common - 1), self.clean.get(common - 1))

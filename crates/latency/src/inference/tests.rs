@@ -337,6 +337,37 @@ fn waiting_for_a_processor_is_taken_out_of_waits() {
     );
 }
 
+/// A server waits, and computes for less than a tick in between: one round in four is looked into, and the others are
+/// taken to be like it, but for one in so many.
+#[test]
+fn what_is_done_between_two_looks_is_what_others_saw() {
+    let poll = "epoll_wait@libc do_syscall_64@k __x64_sys_epoll_wait@k ep_poll@k schedule@k";
+    let mut trace = format!("0 t out main serve {poll}\n");
+    let mut time = 0;
+    for round in 0..40 {
+        time += 1_000;
+        let _ = writeln!(trace, "{time} t in");
+        if round % 4 == 1 {
+            let _ = writeln!(trace, "{} t tick main serve answer compute", time + 60);
+        }
+        time += 100;
+        let _ = writeln!(trace, "{time} t out main serve {poll}");
+    }
+    let (profile, _, _) = infer(&trace, Options::default());
+    let own = profile.self_values(MetricId::new(0));
+    let of = |name: &str| -> i64 {
+        profile
+            .tree
+            .nodes()
+            .filter(|node| profile.name_of(*node) == name)
+            .map(|node| own[node.index()])
+            .sum()
+    };
+    let ran = of("serve") + of("answer") + of("compute") + of("main");
+    assert_eq!(ran, 4_000, "{}", perfblame_cct::dump(&profile));
+    assert!(of("compute") > 2_000 && of("serve") < 1_500, "{}", perfblame_cct::dump(&profile));
+}
+
 #[test]
 fn waiting_for_work_is_told_from_waiting_within_work() {
     let mut trace = String::new();

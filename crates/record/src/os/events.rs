@@ -33,7 +33,7 @@ pub fn plan(
     }
     let mut plan = Plan { events: Vec::new(), dense: None };
     if kinds.cpu {
-        plan.add(&format!("cpu-clock/freq={},name=cpu-clock/", frequency));
+        plan.add(&format!("cpu-clock/freq={frequency},name=cpu-clock/"));
     }
     if asked.full {
         if kinds.syscalls {
