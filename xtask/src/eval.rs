@@ -39,3 +39,12 @@ pub fn introperf(options: &[&str]) -> Result<()> {
     let options = if options.is_empty() { document } else { options };
     shell::run("cargo", &[&run[..], options].concat())
 }
+
+/// The experiment of the ZAM paper. Without options all is recorded and asked, and the document is rewritten; a start that
+/// was interrupted goes on.
+pub fn zam(options: &[&str]) -> Result<()> {
+    shell::run("cargo", &["build", "--release", "--package", "perfblame"])?;
+    let run = ["run", "--release", "--quiet", "--package", "perfblame-eval-zam", "--"];
+    let options = if options.is_empty() { &["--out", "docs/eval-zam.md"][..] } else { options };
+    shell::run("cargo", &[&run[..], options].concat())
+}

@@ -30,6 +30,9 @@ usage: cargo xtask <command>
   eval parcs [OPTION…]
                     rerun the PARCS experiment on real Java programs and rewrite docs/eval-parcs.md; goes on where it
                     stopped; options as of perfblame-eval-parcs
+  eval zam [OPTION…]
+                    inject slowdowns into web applications, record visits and rewrite docs/eval-zam.md; goes on where it
+                    stopped; options as of perfblame-eval-zam
   fuzz [--seconds N] [TARGET…]
                     run every fuzz target (or those named) for N seconds each, 60 unless told
   bless             rewrite snapshots and generated documents
@@ -48,6 +51,7 @@ fn main() -> Result<()> {
         ["eval", "introperf", rest @ ..] => eval::introperf(rest),
         ["eval", "parcs", rest @ ..] => eval::parcs(rest),
         ["eval", "planted", rest @ ..] => eval::planted(rest),
+        ["eval", "zam", rest @ ..] => eval::zam(rest),
         ["fuzz", rest @ ..] => fuzz::run(rest),
         ["bless"] => bless::run(),
         [] | ["help" | "--help" | "-h"] => {

@@ -1,6 +1,6 @@
 //! Draws what is injected where, by chance with a stored seed, from the functions that a visit samples.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
@@ -214,16 +214,16 @@ fn slower(
     let is_anonymous = kind == Kind::Anonymous;
     let mut places: Vec<(Candidate<'_>, Vec<(Edit, u64, String)>)> = Vec::new();
     let long = between(random, 100.0, 200.0);
+    let names: BTreeSet<&str> = survey.after.keys().map(|place| &*place.name).collect();
     let each = |executions: u64, usual: f64| total.map_or(usual, |total| total / executions as f64);
     for candidate in candidates(survey, is_anonymous, used) {
         let Candidate { surveyed, function: row, place } = candidate;
         let function = &surveyed.script.functions[row];
-        let defines = |name: &str| survey.after.keys().any(|place| place.name == name);
         let mut edits = Vec::new();
         match kind {
             Kind::Api => {
                 for (call, times) in function.calls.iter().zip(&surveyed.calls[row]) {
-                    let is_platform = PLATFORM.contains(&&*call.callee) && !defines(&call.callee);
+                    let is_platform = PLATFORM.contains(&&*call.callee) && !names.contains(&*call.callee);
                     if is_platform && (1..=FEW).contains(times) {
                         let ms = each(*times, long);
                         let what = format!("`{}` takes longer in `{}`", call.callee, place.name);
@@ -291,15 +291,18 @@ fn more_calls(random: &mut Random, survey: &Survey, used: &[Place]) -> Result<Dr
     for candidate in candidates(survey, false, used) {
         let Candidate { surveyed, function: row, place } = candidate;
         let function = &surveyed.script.functions[row];
+        let least = Place { name: String::new(), script: String::new(), at: None };
+        let below: Vec<(&Place, f64)> = (survey.edges.range((place.clone(), least)..))
+            .take_while(|((caller, _), _)| caller == place)
+            .map(|((_, callee), ms)| (callee, *ms))
+            .collect();
         for (call, times) in function.calls.iter().zip(&surveyed.calls[row]) {
             let is_called = |callee: &Place| {
                 !callee.is_nameless()
                     && callee.name.rsplit(['.', ' ']).next() == Some(&*call.callee)
             };
-            let callees: Vec<(&Place, f64)> = (survey.edges.iter())
-                .filter(|((caller, callee), _)| caller == place && is_called(callee))
-                .map(|((_, callee), ms)| (callee, *ms))
-                .collect();
+            let callees: Vec<(&Place, f64)> =
+                below.iter().filter(|(callee, _)| is_called(callee)).copied().collect();
             // Called from two places of the function, the time could be the other's.
             let sites = function.calls.iter().filter(|other| other.callee == call.callee).count();
             if let ([(callee, ms)], 1) = (&*callees, sites)

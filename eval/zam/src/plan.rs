@@ -9,7 +9,7 @@ use crate::case::{Kind, Spec, Truth};
 use crate::draw::draw;
 use crate::record::Recorder;
 use crate::site::{self, Recipe, Release};
-use crate::survey::survey;
+use crate::survey::{self, survey};
 use crate::work;
 
 /// Time lines of each side of a comparison; the baseline has twice as many.
@@ -112,7 +112,7 @@ pub fn make_cases(
         return Ok(());
     }
     say(format!("surveying {}", app.name));
-    let survey = survey(app, &own, &packages, recorder)?;
+    let survey = survey(app, survey::TIMELINES, (&own, &packages), recorder)?;
     for release in [Release::Before, Release::After] {
         let name = if release == Release::Before { "before" } else { "after" };
         site::make(&packages, &Recipe::plain(app, release), &own.join("sites").join(name))?;

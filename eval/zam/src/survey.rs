@@ -14,8 +14,8 @@ use crate::site::{self, Recipe, Release};
 use crate::timeline::{Place, Timeline};
 use crate::work;
 
-/// Time lines of each release that functions are drawn from.
-const TIMELINES: usize = 3;
+/// Time lines of each release that functions are drawn from, unless somebody is in a hurry.
+pub const TIMELINES: usize = 3;
 
 /// A script of the later release, with how often its places are executed.
 pub struct Surveyed {
@@ -45,7 +45,12 @@ pub struct Survey {
 }
 
 /// Surveys an application; visits are kept.
-pub fn survey(app: &App, folder: &Path, packages: &Path, recorder: &Recorder) -> Result<Survey> {
+pub fn survey(
+    app: &App,
+    timelines: usize,
+    (folder, packages): (&Path, &Path),
+    recorder: &Recorder,
+) -> Result<Survey> {
     let kept = folder.join("survey");
     let mut counted: Vec<(usize, Counted)> = Vec::new();
     let mut counting = BTreeMap::new();
@@ -98,17 +103,17 @@ pub fn survey(app: &App, folder: &Path, packages: &Path, recorder: &Recorder) ->
         let name = if release == Release::Before { "before" } else { "after" };
         let to = folder.join("sites").join(name);
         site::make(packages, &Recipe::plain(app, release), &to)?;
-        for number in 1..=TIMELINES {
+        for number in 1..=timelines {
             let file = kept.join(format!("{name}-{number}.json.gz"));
             recorder.record(&to, app.flow, &file)?;
-            sampled.add(release, &Timeline::read(&file)?);
+            sampled.add(release, &Timeline::read(&file)?, timelines);
         }
     }
     Ok(sampled)
 }
 
 impl Survey {
-    fn add(&mut self, release: Release, timeline: &Timeline) {
+    fn add(&mut self, release: Release, timeline: &Timeline, of: usize) {
         if release == Release::Before {
             let places = timeline.nodes.iter().map(|node| &node.place);
             let named = places.filter(|place| !place.is_nameless() && !place.script.is_empty());
@@ -120,7 +125,7 @@ impl Survey {
             if node.place.script.is_empty() {
                 continue;
             }
-            let mean = total[row] / TIMELINES as f64;
+            let mean = total[row] / of as f64;
             *self.after.entry(node.place.clone()).or_insert(0.0) += mean;
             if let Some(parent) = node.parent {
                 let edge = (timeline.nodes[parent].place.clone(), node.place.clone());

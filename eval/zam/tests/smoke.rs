@@ -1,0 +1,68 @@
+//! The whole experiment in small: one application, one injection, few time lines.
+#![allow(clippy::unwrap_used, reason = "helpers of tests are tests")]
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use perfblame_eval_zam::answer::{Method, ask};
+use perfblame_eval_zam::app::APPS;
+use perfblame_eval_zam::case::{Kind, Spec};
+use perfblame_eval_zam::draw::draw;
+use perfblame_eval_zam::plan;
+use perfblame_eval_zam::record::Recorder;
+use perfblame_eval_zam::score::{score, ways};
+use perfblame_eval_zam::survey::survey;
+use perfblame_eval_zam::timeline::Timeline;
+
+const RUNS: usize = 2;
+
+/// perfblame beside this test, built when it is not there.
+fn perfblame() -> PathBuf {
+    let here = std::env::current_exe().unwrap();
+    let folder = here.parent().and_then(Path::parent).unwrap();
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let built = Command::new(cargo)
+        .args(["build", "--quiet", "--package", "perfblame"])
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .status();
+    assert!(built.unwrap().success());
+    folder.join("perfblame")
+}
+
+fn has(program: &str) -> bool {
+    let mut command = Command::new(program);
+    command.arg("--version").stdout(Stdio::null()).stderr(Stdio::null());
+    command.status().is_ok_and(|status| status.success())
+}
+
+#[test]
+fn an_injected_loop_is_found() {
+    if !has("npm") || !has("chromium") {
+        eprintln!("there is no npm or no chromium: nothing was tested");
+        return;
+    }
+    let app = APPS.iter().find(|app| app.name == "vue").unwrap();
+    let folder = std::env::temp_dir().join(format!("perfblame-eval-zam-{}", std::process::id()));
+    let own = folder.join(app.name);
+    let packages = folder.join("packages");
+    let recorder = Recorder { perfblame: perfblame() };
+    let survey = survey(app, 1, (&own, &packages), &recorder).unwrap();
+    let spec = Spec { kind: Kind::Loop, number: 1 };
+    let truth = draw(app, spec, 1, &survey, &[], (&own, &packages), &recorder).unwrap();
+    let (before, after) = (plan::baseline(app), plan::case(app, &spec.name()));
+    for number in 1..=RUNS {
+        for set in [&before, &after] {
+            let site = own.join("sites").join(&set.site);
+            recorder.record(&site, app.flow, &set.file(&folder, number)).unwrap();
+        }
+    }
+    let files = after.files(&folder, RUNS);
+    let timelines: Vec<Timeline> = files.iter().map(|file| Timeline::read(file).unwrap()).collect();
+    let answer =
+        ask(&recorder.perfblame, &before.files(&folder, RUNS), &files, Method::Suspects).unwrap();
+    let release = perfblame_eval_zam::answer::Answer::default();
+    let score = score(&truth, &ways(&truth, &timelines), &answer, Method::Suspects, &release);
+    // On a busy machine other functions can be slower as well; the injected one is there in any case.
+    assert!(score.right > 0, "{}: {:?}", truth.what, score.wrong);
+    std::fs::remove_dir_all(&folder).unwrap();
+}
