@@ -64,20 +64,29 @@ impl Recorder {
         if let Some(folder) = to.parent() {
             fs::create_dir_all(folder)?;
         }
-        let flow_file = to.with_extension("flow.json");
-        work::write_whole(&flow_file, flow.replace(ADDRESS, &server.address()).as_bytes())?;
+        let folder = work::unfinished(to);
+        if folder.exists() {
+            fs::remove_dir_all(&folder)?;
+        }
+        fs::create_dir_all(&folder)?;
+        let flow_file = folder.join("flow.json");
+        fs::write(&flow_file, flow.replace(ADDRESS, &server.address()))?;
+        let recorded = folder.join("recorded");
         let output = Command::new(&self.perfblame)
-            .args(["record", "chrome", "--quiet", "--timeout", "60s", "--flow"])
+            .args(["record", "chrome", "--quiet", "--flow"])
             .arg(&flow_file)
             .arg("--output")
-            .arg(to)
+            .arg(&recorded)
             .stdin(Stdio::null())
             .output()
             .with_context(|| format!("cannot start {}", self.perfblame.display()))?;
-        let _ = fs::remove_file(&flow_file);
-        if !output.status.success() || !to.exists() {
-            bail!("{}: {}", to.display(), String::from_utf8_lossy(&output.stderr).trim());
+        let run = recorded.join("run-1.json.gz");
+        if !output.status.success() || !run.exists() {
+            let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+            bail!("{}: {said}", to.display());
         }
+        fs::rename(run, to)?;
+        fs::remove_dir_all(folder)?;
         Ok(())
     }
 }
