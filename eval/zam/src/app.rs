@@ -78,10 +78,14 @@ pub const APPS: &[App] = &[
 impl App {
     /// The addresses of its scripts, below the site.
     pub fn scripts(&self) -> Vec<String> {
-        let library = self.files.iter().filter(|(_, name)| name.ends_with(".js"));
+        let library = self.files.iter().filter(|(_, name)| is_script(name));
         let library = library.map(|(_, name)| format!("/lib/{name}"));
         library.chain(["/visit.js".to_owned(), "/app.js".to_owned()]).collect()
     }
+}
+
+fn is_script(name: &str) -> bool {
+    std::path::Path::new(name).extension().is_some_and(|extension| extension == "js")
 }
 
 #[cfg(test)]

@@ -77,6 +77,9 @@ fn between(random: &mut Random, low: f64, high: f64) -> f64 {
     low + (high - low) * random.unit()
 }
 
+/// An edit, how often it is executed, and what is said of it.
+type Choice = (Edit, u64, String);
+
 /// An edit, of which script, with what is said of it.
 struct Drawn {
     address: String,
@@ -212,7 +215,7 @@ fn slower(
     used: &[Place],
 ) -> Result<Drawn> {
     let is_anonymous = kind == Kind::Anonymous;
-    let mut places: Vec<(Candidate<'_>, Vec<(Edit, u64, String)>)> = Vec::new();
+    let mut places: Vec<(Candidate<'_>, Vec<Choice>)> = Vec::new();
     let long = between(random, 100.0, 200.0);
     let names: BTreeSet<&str> = survey.after.keys().map(|place| &*place.name).collect();
     let each = |executions: u64, usual: f64| total.map_or(usual, |total| total / executions as f64);
@@ -223,7 +226,8 @@ fn slower(
         match kind {
             Kind::Api => {
                 for (call, times) in function.calls.iter().zip(&surveyed.calls[row]) {
-                    let is_platform = PLATFORM.contains(&&*call.callee) && !names.contains(&*call.callee);
+                    let is_platform =
+                        PLATFORM.contains(&&*call.callee) && !names.contains(&*call.callee);
                     if is_platform && (1..=FEW).contains(times) {
                         let ms = each(*times, long);
                         let what = format!("`{}` takes longer in `{}`", call.callee, place.name);

@@ -125,7 +125,9 @@ impl<'a> Evaluation<'a> {
                         let Some((app, truth)) = questions.get(row) else { break };
                         let answer = match truth {
                             None => self.base(app).map(Either::Base),
-                            Some(truth) => self.row(app, truth).map(Either::Row),
+                            Some(truth) => {
+                                self.row(app, truth).map(|row| Either::Row(Box::new(row)))
+                            }
                         };
                         done();
                         if let Ok(mut answers) = answers.lock() {
@@ -141,7 +143,7 @@ impl<'a> Evaluation<'a> {
         for (_, answer) in answers {
             match answer? {
                 Either::Base(base) => measured.bases.extend(base),
-                Either::Row(row) => measured.rows.extend(row),
+                Either::Row(row) => measured.rows.extend(*row),
             }
         }
         for bug in bugs {
@@ -302,7 +304,7 @@ impl<'a> Evaluation<'a> {
 
 enum Either {
     Base(Option<Base>),
-    Row(Option<Row>),
+    Row(Box<Option<Row>>),
 }
 
 fn functions(timeline: &Timeline) -> usize {

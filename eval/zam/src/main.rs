@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use clap::Parser;
 use indicatif::{ProgressBar, ProgressStyle};
+use perfblame_eval_steps::Work;
 use perfblame_eval_zam::app::{APPS, App};
 use perfblame_eval_zam::bugs::BUGS;
 use perfblame_eval_zam::case::{Spec, Truth};
@@ -48,7 +49,7 @@ struct Args {
 
 fn main() -> Result<()> {
     let args = Args::parse();
-    let work = args.work.clone().unwrap_or_else(work::usual_folder);
+    let work = args.work.clone().unwrap_or_else(|| Work::usual_folder("zam"));
     std::fs::create_dir_all(&work)?;
     let folder = work.canonicalize()?.join(format!("seed-{}", args.seed));
     let is_wanted =

@@ -133,7 +133,7 @@ pub fn make_cases(
             match draw(app, *spec, seed, &survey, &used, (&own, &packages), recorder) {
                 Ok(truth) => work::write_whole(&file, &serde_json::to_vec_pretty(&truth)?)?,
                 Err(error) => {
-                    work::write_whole(&given_up(*spec), format!("{error:#}\n").as_bytes())?
+                    work::write_whole(&given_up(*spec), format!("{error:#}\n").as_bytes())?;
                 }
             }
         }

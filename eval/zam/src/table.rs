@@ -262,12 +262,13 @@ fn compression(name: &str, [nodes, graph, paths, suspects]: [usize; 4]) -> Vec<S
     ]
 }
 
+type OfPhases = fn(&crate::evaluate::Phases) -> f64;
+
 fn table_6(text: &mut String, rows: &[Row]) {
     text.push_str("## Table 6: times\n\nMilliseconds for three pairs.\n\n");
     head(text, &["step", "mean", "median", "90th", "max", "the paper: mean", "max"]);
     let phases: Vec<_> = rows.iter().filter_map(|row| row.phases).collect();
-    type Of = fn(&crate::evaluate::Phases) -> f64;
-    let steps: [(&str, Of, [&str; 2]); 4] = [
+    let steps: [(&str, OfPhases, [&str; 2]); 4] = [
         ("reading six files", |phases| phases.read, ["0.75", "3"]),
         ("comparison and aggregation, critical graph", |phases| phases.graph, ["9187.90", "69789"]),
         ("comparison, suspects", |phases| phases.suspects, ["-", "-"]),
