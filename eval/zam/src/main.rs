@@ -73,9 +73,13 @@ fn main() -> Result<()> {
     bar.set_style(ProgressStyle::with_template("{bar:30} {pos}/{len} {elapsed} {msg}")?);
     if !args.table_only {
         for app in &apps {
-            plan::make_cases(app, &specs, args.seed, &folder, &recorder, |text| {
+            let made = plan::make_cases(app, &specs, args.seed, &folder, &recorder, |text| {
                 bar.set_message(text);
-            })?;
+            });
+            // The others can still be made; the tables tell how many there are.
+            if let Err(error) = made {
+                bar.suspend(|| eprintln!("{error:#}"));
+            }
         }
         if args.make_only {
             return Ok(());
