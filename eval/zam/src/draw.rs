@@ -10,7 +10,7 @@ use crate::app::{App, SHARED};
 use crate::case::{Kind, Spec, Truth};
 use crate::inject::{Edit, PLATFORM, edit, find_loop, is_free};
 use crate::record::Recorder;
-use crate::script::{Position, Script};
+use crate::script::{Function, Position, Script};
 use crate::site::{self, Recipe, Release};
 use crate::survey::{Survey, Surveyed};
 use crate::timeline::Place;
@@ -309,7 +309,10 @@ fn more_calls(random: &mut Random, survey: &Survey, used: &[Place]) -> Result<Dr
                 below.iter().filter(|(callee, _)| is_called(callee)).copied().collect();
             // Called from two places of the function, the time could be the other's.
             let sites = function.calls.iter().filter(|other| other.callee == call.callee).count();
+            // A function in the call would be there several times, and so would those behind it have other numbers.
+            let holds = |inner: &Function| call.span.contains(&inner.span.start);
             if let ([(callee, ms)], 1) = (&*callees, sites)
+                && !surveyed.script.functions.iter().any(holds)
                 && *ms * MOST_CALLS >= wanted
                 && *ms < 2.0 * wanted
                 && *times > 0
