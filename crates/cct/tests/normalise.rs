@@ -202,6 +202,16 @@ fn urls() {
                 "blob:https://example.com/9115d58c-bcda-ff47-86e5-083e9a215304",
                 "blob:https://example.com/#",
             ),
+            // Ports that the system hands out differ from run to run; those that people choose do not.
+            ("http://127.0.0.1:43211/lib/a.js", "http://127.0.0.1/lib/a.js"),
+            ("http://localhost:51000/main.3f2a9c.js", "http://localhost/main.js"),
+            ("http://[::1]:60999/", "http://[::1]/"),
+            (
+                "blob:http://127.0.0.1:43211/9115d58c-bcda-ff47-86e5-083e9a215304",
+                "blob:http://127.0.0.1/#",
+            ),
+            ("http://localhost:3000/a.js", ""),
+            ("http://example.com:43211/a.js", ""),
             ("static/js/2.8f1e5d3c.chunk.js", "static/js/2.chunk.js"),
             ("https://example.com/3f2a9c1b.js", "https://example.com/#.js"),
             ("https://cdn.example.com/jquery-3.6.0.min.js", ""),

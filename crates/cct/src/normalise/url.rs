@@ -1,4 +1,5 @@
-//! Parts of urls that change with every build or every page: content hashes, cache busters, random ids.
+//! Parts of urls that change with every build, every page or every run: content hashes, cache busters, random ids, ports
+//! by chance.
 
 use std::borrow::Cow;
 
@@ -28,8 +29,34 @@ const CACHE_BUSTERS: &[&str] = &[
     "random",
 ];
 
+/// From here on systems hand out ports to whoever asks for any; those below are chosen by people.
+const PORTS_BY_CHANCE: u16 = 32_768;
+
 /// The url without them. Texts that are neither urls nor file names stay as they are.
 pub(super) fn without_hashes(name: &str) -> Cow<'_, str> {
+    match without_port(name) {
+        Cow::Borrowed(name) => without_hashes_in_path(name),
+        Cow::Owned(name) => Cow::Owned(without_hashes_in_path(&name).into_owned()),
+    }
+}
+
+/// Test servers listen on this machine at any port that is free, another one in every run.
+fn without_port(name: &str) -> Cow<'_, str> {
+    let Some(start) = name.find("://").map(|at| at + 3) else { return Cow::Borrowed(name) };
+    let end = name[start..].find(['/', '?', '#']).map_or(name.len(), |at| start + at);
+    let Some((host, port)) = name[start..end].rsplit_once(':') else {
+        return Cow::Borrowed(name);
+    };
+    let is_here = matches!(host, "localhost" | "127.0.0.1" | "[::1]");
+    match port.parse::<u16>() {
+        Ok(port) if is_here && port >= PORTS_BY_CHANCE => {
+            Cow::Owned(format!("{}{}", &name[..start + host.len()], &name[end..]))
+        }
+        _ => Cow::Borrowed(name),
+    }
+}
+
+fn without_hashes_in_path(name: &str) -> Cow<'_, str> {
     let Some(rest) = name.strip_prefix("blob:") else {
         return if is_location(name) { clean(name) } else { Cow::Borrowed(name) };
     };
