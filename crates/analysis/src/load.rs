@@ -143,7 +143,7 @@ pub fn load(sources: &[Source], options: LoadOptions, tally: &Tally) -> Result<L
             let row = next.fetch_add(1, Ordering::Relaxed);
             sources.get(row).zip(done.get(row))
         } {
-            let result = load_one(source, &options, tally.clone());
+            let result = load_one(source, &options, tally);
             if let Ok(mut slot) = slot.lock() {
                 *slot = Some(result);
             }
@@ -216,14 +216,14 @@ pub(crate) fn open(source: &Source, tally: Tally) -> Result<Input, LoadError> {
 fn load_one(
     source: &Source,
     options: &LoadOptions,
-    tally: Tally,
+    tally: &Tally,
 ) -> Result<Vec<Profile>, LoadError> {
     let mut runs = load_file(source, options, tally.clone())?;
     if let [run] = runs.as_mut_slice() {
         for other in source.others() {
             match load_file(&other, options, tally.clone()) {
                 Ok(parts) => {
-                    *run = parts.iter().fold(std::mem::take(run), |run, part| merge(&run, part))
+                    *run = parts.iter().fold(std::mem::take(run), |run, part| merge(&run, part));
                 }
                 Err(error) if is_no_profile(&error) => {}
                 Err(error) => return Err(error),

@@ -283,7 +283,8 @@ fn bpftrace_text(nap: u64) -> String {
 
 #[test]
 fn texts_of_other_tracers_are_compared() {
-    let makers: [(fn(u64) -> String, &str, &str); 3] = [
+    type Text = fn(u64) -> String;
+    let makers: [(Text, &str, &str); 3] = [
         (perf_trace_text, "perf trace", "plugin_poll"),
         (ftrace_text, "ftrace", "[plugin.so+0x10]"),
         (bpftrace_text, "bpftrace events", "plugin_poll"),

@@ -24,9 +24,10 @@ pub fn run(args: &ConvertArgs, terminal: &Terminal) -> anyhow::Result<()> {
         names: Names::AsRecorded,
         partial: PartialStacks::Keep,
         traces: Traces::AsProfiles,
-        scripts: args.scripts.loading(match args.raw_names {
-            true => ScriptNames::AsRecorded,
-            false => ScriptNames::Full,
+        scripts: args.scripts.loading(if args.raw_names {
+            ScriptNames::AsRecorded
+        } else {
+            ScriptNames::Full
         }),
     };
     let loaded = read(inputs, options, terminal)?;

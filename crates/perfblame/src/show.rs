@@ -87,9 +87,10 @@ impl ShowArgs {
         LoadOptions {
             grain: if self.call_sites { Grain::CallSites } else { Grain::Functions },
             names: if self.no_normalise { Names::AsRecorded } else { Names::Normalised },
-            scripts: self.scripts.loading(match self.no_normalise {
-                true => ScriptNames::AsRecorded,
-                false => ScriptNames::Full,
+            scripts: self.scripts.loading(if self.no_normalise {
+                ScriptNames::AsRecorded
+            } else {
+                ScriptNames::Full
             }),
             ..LoadOptions::default()
         }

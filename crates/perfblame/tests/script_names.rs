@@ -79,17 +79,16 @@ fn without_maps_the_injected_function_is_found_in_another_build() {
     for minifier in ["esbuild", "terser"] {
         let folder = Folder::new();
         let before = bundle(&folder, "before", "main.js", &["--minify"]);
-        let after = match minifier {
-            "esbuild" => bundle(&folder, "after", "main-after.js", &["--minify"]),
-            _ => {
-                let after = bundle(&folder, "after", "main-after.js", &[]);
-                let script = format!("{after}/shop.js");
-                tool(
-                    "terser/bin/terser",
-                    &[&script, "--compress", "--mangle", "--toplevel", "--output", &script],
-                );
-                after
-            }
+        let after = if minifier == "esbuild" {
+            bundle(&folder, "after", "main-after.js", &["--minify"])
+        } else {
+            let after = bundle(&folder, "after", "main-after.js", &[]);
+            let script = format!("{after}/shop.js");
+            tool(
+                "terser/bin/terser",
+                &[&script, "--compress", "--mangle", "--toplevel", "--output", &script],
+            );
+            after
         };
         let answer = web(&folder, &before, &after);
         assert_eq!(answer["verdict"], "regressed", "{answer}");

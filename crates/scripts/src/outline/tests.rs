@@ -1,5 +1,7 @@
 //! Small scripts, and what is found in them.
 
+use std::fmt::Write as _;
+
 use expect_test::{Expect, expect};
 use proptest::prelude::*;
 
@@ -15,7 +17,7 @@ fn check(text: &str, name: &str, expected: &Expect) {
         let rest: String = line.chars().skip(function.start.column as usize).take(12).collect();
         let Place { line, column } = function.start;
         let name = name_of(text, &found, row);
-        shown.push_str(&format!("{line}:{column} {rest:12}  {name}\n"));
+        let _ = writeln!(shown, "{line}:{column} {rest:12}  {name}");
         assert_eq!(
             found.starting_at(function.start).map(|row| &found.functions[row].start),
             Some(&function.start)
