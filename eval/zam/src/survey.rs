@@ -113,6 +113,11 @@ pub fn survey(
 }
 
 impl Survey {
+    /// Mean milliseconds in a function with all below it; recursion counts each call.
+    pub fn total(&self, place: &Place) -> f64 {
+        self.after.get(place).copied().unwrap_or(0.0)
+    }
+
     fn add(&mut self, release: Release, timeline: &Timeline, of: usize) {
         if release == Release::Before {
             let places = timeline.nodes.iter().map(|node| &node.place);

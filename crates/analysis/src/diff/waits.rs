@@ -2,7 +2,9 @@
 //! only the clock tells. Where both sides know what was waited for, and by whom, that is explained like any other cost.
 //!
 //! Waits run beside work and beside each other, so a longer one need not make anything later. One counts only if the
-//! timeline grew with it: the idle time of the threads that wait, or the whole recording, by at least half as much.
+//! timeline grew with it: the idle time of the threads that wait, or the whole recording, by at least half as much. What
+//! the recording grew by since there is more work does not count: a page that polls then polls more often, and nobody
+//! waits for that.
 
 use hashbrown::HashSet;
 use perfblame_blame::{Evidence, Explanation, Finding, Options, RunCosts, suspects};
@@ -62,7 +64,8 @@ pub(super) fn explain(
     if !certain && (found.verdict, diff.verdict) != (Verdict::Inconclusive, Verdict::Inconclusive) {
         return;
     }
-    let timeline = Timeline::of(sets, ids, waits, factors);
+    let mut timeline = Timeline::of(sets, ids, waits, factors);
+    timeline.duration -= diff.change.median.max(0.0);
     add(diff, joint, &found, timeline, certain);
 }
 
@@ -71,7 +74,7 @@ pub(super) fn explain(
 struct Timeline {
     /// Idle time of the threads that wait.
     idle: f64,
-    /// From the first to the last event.
+    /// From the first to the last event, without what is more work.
     duration: f64,
 }
 
@@ -218,7 +221,9 @@ mod tests {
         add("(idle)", Layer::Idle, wall, idle);
         add("load", Layer::Application, waits, load);
         add("draw", Layer::Application, waits, draw);
-        builder.finish()
+        let mut run = builder.finish();
+        run.info.duration = Some((work + idle) * 1_000_000);
+        run
     }
 
     fn side(runs: [Profile; 3]) -> Loaded {
@@ -260,6 +265,16 @@ mod tests {
         let after =
             side([run(100, 200, [20, 21]), run(99, 201, [20, 20]), run(101, 199, [21, 20])]);
         assert_eq!(explained(&after), (Verdict::Unchanged, Vec::new()));
+    }
+
+    #[test]
+    fn a_page_that_polls_for_longer_as_there_is_more_work_waits_for_nothing() {
+        let after =
+            side([run(250, 50, [20, 120]), run(251, 51, [21, 121]), run(249, 50, [20, 120])]);
+        let (verdict, suspects) = explained(&after);
+        assert_eq!(verdict, Verdict::Regressed);
+        let [(name, kind, _)] = &*suspects else { panic!("{suspects:?}") };
+        assert_eq!((name.as_str(), *kind), ("work", Kind::Slower));
     }
 
     #[test]
