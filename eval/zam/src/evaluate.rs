@@ -88,17 +88,19 @@ pub struct Measured {
 pub struct Evaluation<'a> {
     pub folder: &'a Path,
     pub perfblame: &'a Path,
+    /// Only comparisons of so many pairs.
+    pub only: Option<usize>,
     /// The program's version, in names of kept answers.
     key: String,
 }
 
 impl<'a> Evaluation<'a> {
     /// Answers are kept as long as the program stays as it is.
-    pub fn new(folder: &'a Path, perfblame: &'a Path) -> Result<Self> {
+    pub fn new(folder: &'a Path, perfblame: &'a Path, only: Option<usize>) -> Result<Self> {
         let metadata = std::fs::metadata(perfblame)?;
         let modified = metadata.modified()?.duration_since(UNIX_EPOCH).unwrap_or_default();
         let key = format!("{}-{}", metadata.len(), modified.as_secs());
-        Ok(Self { folder, perfblame, key })
+        Ok(Self { folder, perfblame, only, key })
     }
 
     /// Asks about everything that is complete enough, two questions at a time.
@@ -161,6 +163,12 @@ impl<'a> Evaluation<'a> {
             .count()
     }
 
+    /// How many of them are compared.
+    fn counts(&self, pairs: usize) -> impl Iterator<Item = usize> {
+        let only = self.only;
+        (1..=pairs).filter(move |count| only.is_none_or(|only| only == *count))
+    }
+
     fn base(&self, app: &App) -> Result<Option<Base>> {
         let (first, second) = (plan::baseline(app), plan::second_baseline(app));
         let release = plan::release(app);
@@ -182,7 +190,7 @@ impl<'a> Evaluation<'a> {
             release: Vec::new(),
         };
         for method in Method::ALL {
-            for count in 1..=pairs {
+            for count in self.counts(pairs) {
                 let answer = self.answer(&first, &second, count, method)?;
                 base.alarms.push((method, count, words(answer)));
             }
@@ -213,7 +221,7 @@ impl<'a> Evaluation<'a> {
             measured: measured.collect(),
             phases: None,
         };
-        for count in 1..=pairs {
+        for count in self.counts(pairs) {
             let ways = ways(truth, &timelines[..count]);
             for method in Method::ALL {
                 let answer = self.answer(&before, &after, count, method)?;

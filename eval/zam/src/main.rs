@@ -42,6 +42,9 @@ struct Args {
     /// Record an application or one of its cases again: `vue`, `vue/loop-1`
     #[arg(long, value_name = "APP[/CASE]")]
     again: Vec<String>,
+    /// Ask about comparisons of so many pairs only
+    #[arg(long, value_name = "N")]
+    pairs: Option<usize>,
     /// Write the tables to this file, too, with how they were made
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
@@ -89,7 +92,7 @@ fn main() -> Result<()> {
     bar.set_message("asking");
     bar.set_position(0);
     bar.set_length((apps.len() * (specs.len() + 1)) as u64);
-    let evaluation = Evaluation::new(&folder, &recorder.perfblame)?;
+    let evaluation = Evaluation::new(&folder, &recorder.perfblame, args.pairs)?;
     let measured = evaluation.all(&apps, &specs, BUGS, || bar.inc(1))?;
     bar.finish_and_clear();
     work::write_whole(&folder.join("measured.json"), &serde_json::to_vec(&measured)?)?;
