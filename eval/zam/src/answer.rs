@@ -252,7 +252,8 @@ pub fn self_difference(before: &[Timeline], after: &[Timeline]) -> Answer {
             let place = path.last()?.clone();
             // A flat profile does not say which of those without a name it is.
             let at = place.at.filter(|_| !place.name.is_empty());
-            let place = Place { at, ..place };
+            let name = if place.name.is_empty() { "(anonymous)".to_owned() } else { place.name };
+            let place = Place { at, name, script: place.script };
             Some(Blamed { place, path, delta: delta * 1e6, kind: String::new() })
         })
         .collect();

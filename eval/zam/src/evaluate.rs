@@ -7,7 +7,7 @@ use std::time::{Instant, UNIX_EPOCH};
 
 use anyhow::{Context, Result};
 use perfblame_analysis::{
-    Diff, DiffQuery, LoadOptions, Loaded, Method as Engine, diff, expand, load,
+    Diff, DiffQuery, LoadOptions, Loaded, Method as Engine, ScriptNames, diff, expand, load,
 };
 use perfblame_blame::{CriticalOptions, LeastDelta, Markers, Timelines, critical_graph};
 use perfblame_cct::{MetricId, Times};
@@ -324,7 +324,9 @@ fn functions(timeline: &Timeline) -> usize {
 fn measure(before: &[PathBuf], after: &[PathBuf]) -> Result<(Phases, Answer)> {
     let read = |files: &[PathBuf]| -> Result<Loaded> {
         let sources = expand(files).context("sources")?;
-        let options = LoadOptions { times: Times::Keep, ..LoadOptions::default() };
+        // As the command loads for the paper's method: what has no name stays without.
+        let mut options = LoadOptions { times: Times::Keep, ..LoadOptions::default() };
+        options.scripts.names = ScriptNames::Mapped;
         load(&sources, options, &Tally::default()).context("time lines")
     };
     let mut phases = Phases::default();
