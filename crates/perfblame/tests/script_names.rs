@@ -36,7 +36,8 @@ fn bundle(folder: &Folder, side: &str, entry: &str, arguments: &[&str]) -> Strin
 }
 
 fn web(folder: &Folder, before: &str, after: &str) -> Value {
-    let words = ["web", "--recordings", "runs", "--serve", before, after, "--format", "json"];
+    let serve = ["--serve", before, after, "--timeout", "180s", "--format", "json"];
+    let words = [&["web", "--recordings", "runs"], &serve[..]].concat();
     let output = folder.run(&words);
     serde_json::from_slice(&output.stdout)
         .unwrap_or_else(|_| panic!("{}", String::from_utf8_lossy(&output.stderr)))
@@ -64,9 +65,9 @@ fn a_minified_bundle_is_reported_in_original_names() {
     assert_eq!(named, ["main", "rankByDistance", "rankByDistance > results.map(callback)"]);
 
     // The traces alone know no names, and the map lies where the user says.
-    let run = folder.path().join("runs/before/run-1.json.gz").display().to_string();
+    let run = folder.path().join("runs/before").display().to_string();
     let shown = folder.ok(&["show", &run, "--functions", "--limit", "0", "--source-maps", &before]);
-    for name in ["buildCatalogue", "tokenise", "priceCart", "applyCoupon", "insertProduct"] {
+    for name in ["tokenise", "priceCart", "insertProduct"] {
         assert!(shown.contains(name), "{name}: {shown}");
     }
     assert!(shown.contains("src/pricing.js:"), "{shown}");
