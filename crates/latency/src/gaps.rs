@@ -113,6 +113,11 @@ impl Gaps {
         let count = pieces.count();
         ends.clear();
         ends.push(from);
+        if count == 1 {
+            // Most events find a thread where the last one did.
+            ends.push(to);
+            return;
+        }
         let known = pair.and_then(|pair| by_pair.get(&pair)).map_or(&[][..], |known| &known.pieces);
         let seen: f64 = known.iter().map(|(_, times)| f64::from(*times)).sum();
         let mut rule = [0.0; KINDS];
