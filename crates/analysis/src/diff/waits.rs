@@ -141,9 +141,15 @@ fn add(diff: &mut Diff, joint: &Joint, found: &Explanation, timeline: Timeline, 
         return;
     }
     let busy = diff.change.median;
+    // Who computes longer asks for more timers meanwhile, seldom the other way round.
+    let busy_first = diff.verdict == Verdict::Regressed;
     diff.suspects.append(&mut confirmed);
     let size = |suspect: &Suspect| suspect.delta.median;
-    diff.suspects.sort_by(|a, b| size(b).total_cmp(&size(a)).then(a.rank.cmp(&b.rank)));
+    diff.suspects.sort_by(|a, b| {
+        let behind = |suspect: &Suspect| busy_first && suspect.kind == Kind::Waits;
+        let by_size = size(b).total_cmp(&size(a)).then(a.rank.cmp(&b.rank));
+        behind(a).cmp(&behind(b)).then(by_size)
+    });
     let all: f64 = diff.suspects.iter().map(size).sum();
     let grown =
         if timeline.idle >= sum * CORROBORATED { busy + timeline.idle } else { timeline.duration };

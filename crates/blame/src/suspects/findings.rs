@@ -309,14 +309,31 @@ fn take_moved(
     let mut moved = take_renamed(evidence, suspects, improvements);
     moved.append(&mut take_extracted(evidence, costs, visible, noise, scale, suspects));
     moved.append(&mut take_shifted(costs, visible, noise, scale, suspects));
-    let lost: f64 = improvements.iter().map(|finding| finding.delta.value.abs()).sum();
-    if lost == 0.0 {
+    if improvements.is_empty() {
         return moved;
     }
+    let roots = |finding: &Finding| -> Vec<NodeId> {
+        let root = |row: &NodeId| evidence.joint.tree.ancestors(*row).last().unwrap_or(*row);
+        let mut roots: Vec<NodeId> = finding.contexts.iter().map(root).collect();
+        roots.sort_unstable();
+        roots.dedup();
+        roots
+    };
+    let lost: Vec<(Vec<NodeId>, f64, Kind)> = (improvements.iter())
+        .map(|finding| (roots(finding), finding.delta.value.abs(), finding.kind))
+        .collect();
     let all = scaled_totals(costs, visible);
     let whole = noise.difference(&all[0], &all[1], scale.error);
     suspects.retain_mut(|suspect| {
         let delta = suspect.delta.value;
+        // Another function of another task got faster for reasons of its own. And a function that was not there before
+        // has its cost from one that is gone, or from beside it, which was looked at already.
+        let here = roots(suspect);
+        let lost: f64 = (lost.iter())
+            .filter(|(roots, ..)| roots.iter().any(|root| here.binary_search(root).is_ok()))
+            .filter(|(_, _, kind)| suspect.kind != Kind::New || *kind == Kind::Gone)
+            .map(|(_, amount, _)| amount)
+            .sum();
         // Less was lost than gained: whatever moved, this is more.
         if lost < delta * MOST_LOST {
             return true;
