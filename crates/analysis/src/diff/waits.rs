@@ -19,6 +19,9 @@ const WAITS: &str = "waits";
 /// The part of a longer wait that must be found in the timeline.
 const CORROBORATED: f64 = 0.5;
 
+/// Work that waits are so many times as long as did not make them so.
+const LITTLE: f64 = 4.0;
+
 /// True for metrics whose values are time spent waiting.
 pub fn is_waiting(metric: &Metric) -> bool {
     matches!(metric.name.as_str(), "blocked" | "parked" | "waiting" | "off-cpu" | WAITS)
@@ -141,8 +144,9 @@ fn add(diff: &mut Diff, joint: &Joint, found: &Explanation, timeline: Timeline, 
         return;
     }
     let busy = diff.change.median;
-    // Who computes longer asks for more timers meanwhile, seldom the other way round.
-    let busy_first = diff.verdict == Verdict::Regressed;
+    // Who computes longer asks for more timers meanwhile, seldom the other way round; unless it is little to the wait.
+    let computed: f64 = diff.suspects.iter().map(|suspect| suspect.delta.median).sum();
+    let busy_first = diff.verdict == Verdict::Regressed && computed * LITTLE >= sum;
     diff.suspects.append(&mut confirmed);
     let size = |suspect: &Suspect| suspect.delta.median;
     diff.suspects.sort_by(|a, b| {
