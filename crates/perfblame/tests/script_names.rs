@@ -67,12 +67,14 @@ fn a_minified_bundle_is_reported_in_original_names() {
     // The traces alone know no names, and the map lies where the user says.
     let run = folder.path().join("runs/before").display().to_string();
     let shown = folder.ok(&["show", &run, "--functions", "--limit", "0", "--source-maps", &before]);
-    for name in ["tokenise", "priceCart", "insertProduct"] {
-        assert!(shown.contains(name), "{name}: {shown}");
-    }
-    assert!(shown.contains("src/pricing.js:"), "{shown}");
+    // Which of them a sample meets is chance.
+    let names = ["buildCatalogue", "tokenise", "priceCart", "applyCoupon", "insertProduct"];
+    let met = names.iter().filter(|name| shown.contains(**name)).count();
+    assert!(met >= 2, "{shown}");
+    assert!(shown.contains("/src/") && shown.contains(".js:"), "{shown}");
     let bare = folder.ok(&["show", &run, "--functions", "--limit", "0"]);
-    assert!(!bare.contains("priceCart") && bare.contains("shop.js"), "{bare}");
+    let met = names.iter().filter(|name| bare.contains(**name)).count();
+    assert!(met == 0 && bare.contains("shop.js"), "{bare}");
 }
 
 #[test]
