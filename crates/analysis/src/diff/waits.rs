@@ -16,6 +16,8 @@ use crate::FunctionView;
 
 /// The metric of waits that stand beside a profile of work.
 const WAITS: &str = "waits";
+/// The metric that counts what was waited for.
+const COUNT: &str = "wait-count";
 /// The part of a longer wait that must be found in the timeline.
 const CORROBORATED: f64 = 0.5;
 
@@ -50,7 +52,7 @@ pub(super) fn explain(
             .map(|(run, factor)| RunCosts {
                 cells: &run.cells,
                 metric: waits[side],
-                calls: None,
+                calls: sets[side].metric(COUNT),
                 factor: *factor,
                 quantum: 0.0,
             })
@@ -137,17 +139,21 @@ fn add(diff: &mut Diff, joint: &Joint, found: &Explanation, timeline: Timeline, 
     for finding in &found.suspects {
         if timeline.corroborates(sum + finding.delta.value) {
             sum += finding.delta.value;
-            confirmed.extend(suspect(joint, finding));
+            confirmed.push(finding);
         }
-    }
-    if confirmed.is_empty() {
-        return;
     }
     let busy = diff.change.median;
     // Who computes longer asks for more timers meanwhile, seldom the other way round; unless it is little to the wait.
     let computed: f64 = diff.suspects.iter().map(|suspect| suspect.delta.median).sum();
     let busy_first = diff.verdict == Verdict::Regressed && computed * LITTLE >= sum;
-    diff.suspects.append(&mut confirmed);
+    if busy_first {
+        follow(diff, joint, &mut confirmed);
+    }
+    if confirmed.is_empty() {
+        return;
+    }
+    sum = confirmed.iter().map(|finding| finding.delta.value).sum();
+    diff.suspects.extend(confirmed.iter().filter_map(|finding| suspect(joint, finding)));
     let size = |suspect: &Suspect| suspect.delta.median;
     diff.suspects.sort_by(|a, b| {
         let behind = |suspect: &Suspect| busy_first && suspect.kind == Kind::Waits;
@@ -171,6 +177,33 @@ fn add(diff: &mut Diff, joint: &Joint, found: &Explanation, timeline: Timeline, 
     } else if certain && diff.verdict == Verdict::Improved && busy + sum > 0.0 {
         diff.verdict = Verdict::Regressed;
     }
+}
+
+/// Takes out waits that are no longer than they were and only more: they follow from what computes longer (a page that
+/// does its work in slices needs more of them), which a note tells.
+fn follow(diff: &mut Diff, joint: &Joint, confirmed: &mut Vec<&Finding>) {
+    let Some(first) = diff.suspects.first_mut() else { return };
+    confirmed.retain(|finding| {
+        let is_more = finding.kind != Kind::New && grew_in_number(finding);
+        if let Some(row) = finding.contexts.first().filter(|_| is_more) {
+            let function = joint.symbols.frame(joint.tree.frame(*row)).function;
+            let (name, (before, after)) =
+                (joint.symbols.name(function), finding.calls.unwrap_or_default());
+            let longer = finding.delta.value / 1e6;
+            first.notes.push(format!(
+                "meanwhile {name} waits more often, {before:.1} → {after:.1} times, +{longer:.0} ms in all"
+            ));
+        }
+        !is_more
+    });
+}
+
+/// True where more waits, not longer ones, are most of the growth.
+fn grew_in_number(finding: &Finding) -> bool {
+    let Some((before, after)) = finding.calls else { return false };
+    let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len().max(1) as f64;
+    let (cost, count) = (mean(&finding.after) / mean(&finding.before), after / before);
+    before > 0.0 && count > 1.0 && count.ln() / cost.ln() > 0.5
 }
 
 fn suspect(joint: &Joint, finding: &Finding) -> Option<Suspect> {
@@ -216,21 +249,29 @@ mod tests {
     use crate::{Loaded, diff};
 
     /// A run of a page: milliseconds of work, idle time, and waits of two functions.
-    fn run(work: i64, idle: i64, [load, draw]: [i64; 2]) -> Profile {
+    fn run(work: i64, idle: i64, waits: [i64; 2]) -> Profile {
+        run_with(work, idle, waits, 1)
+    }
+
+    /// The same; `draw` waits so many times.
+    fn run_with(work: i64, idle: i64, [load, draw]: [i64; 2], times: i64) -> Profile {
         let mut builder = ProfileBuilder::new(Grain::Functions, Times::Drop);
         let wall = builder.metric(Metric::exact("wall", Unit::Nanoseconds));
         let waits = builder.metric(Metric::exact(WAITS, Unit::Nanoseconds));
+        let count = builder.metric(Metric::exact(COUNT, Unit::Count));
         let name = builder.string("page");
         let thread = Some(builder.thread(Thread::named(name)));
         let mut add = |name: &str, layer: Layer, metric: MetricId, value: i64| {
             let frame = builder.named_frame(name, layer);
             let at = builder.root(frame);
-            builder.add(at, thread, metric, value * 1_000_000);
+            builder.add(at, thread, metric, value);
         };
-        add("work", Layer::Application, wall, work);
-        add("(idle)", Layer::Idle, wall, idle);
-        add("load", Layer::Application, waits, load);
-        add("draw", Layer::Application, waits, draw);
+        add("work", Layer::Application, wall, work * 1_000_000);
+        add("(idle)", Layer::Idle, wall, idle * 1_000_000);
+        add("load", Layer::Application, waits, load * 1_000_000);
+        add("load", Layer::Application, count, 1);
+        add("draw", Layer::Application, waits, draw * 1_000_000);
+        add("draw", Layer::Application, count, times);
         let mut run = builder.finish();
         run.info.duration = Some((work + idle) * 1_000_000);
         run
@@ -285,6 +326,25 @@ mod tests {
         assert_eq!(verdict, Verdict::Regressed);
         let [(name, kind, _)] = &*suspects else { panic!("{suspects:?}") };
         assert_eq!((name.as_str(), *kind), ("work", Kind::Slower));
+    }
+
+    #[test]
+    fn more_slices_of_longer_work_are_no_suspects() {
+        let run = |more: i64| run_with(250 + more, 150 + more, [20, 120], 6);
+        let after = side([run(0), run(1), run(2)]);
+        let found = diff(&before(), &after, &DiffQuery::default()).unwrap();
+        let [work] = &*found.suspects else { panic!("{:?}", found.suspects) };
+        assert_eq!((&*work.function.name, work.kind), ("work", Kind::Slower));
+        assert_eq!(
+            work.notes,
+            ["meanwhile draw waits more often, 1.0 → 6.0 times, +100 ms in all"]
+        );
+        // As many of them as before, and each longer: that is another cause.
+        let run = |more: i64| run_with(250 + more, 150 + more, [20, 120], 1);
+        let after = side([run(0), run(1), run(2)]);
+        let found = diff(&before(), &after, &DiffQuery::default()).unwrap();
+        let names: Vec<&str> = found.suspects.iter().map(|one| &*one.function.name).collect();
+        assert_eq!(names, ["work", "draw"]);
     }
 
     #[test]

@@ -12,7 +12,7 @@ use super::spans::{Item, ItemKind, Lane, SpanMetrics, WritingOrder};
 use super::stack_samples::StackSamples;
 use super::threads::{Key, Threads};
 use super::v8::{CpuProfiles, Piece};
-use super::waits::{Step, Waits};
+use super::waits::{Step, WaitMetrics, Waits};
 use crate::cpuprofile::{Gaps, layer_of_url, sampled_metrics, split_location};
 use crate::format::ReadOptions;
 use crate::json::{Cursor, Fault, Kind, Number};
@@ -39,7 +39,7 @@ pub struct Trace<'a> {
     sampled: (MetricId, MetricId),
     spans: SpanMetrics,
     async_time: MetricId,
-    waited: MetricId,
+    waited: WaitMetrics,
     /// Events so far.
     pub events: u64,
     without_duration: u64,
@@ -55,7 +55,10 @@ impl<'a> Trace<'a> {
         let time = builder.metric(Metric::exact("events", Unit::Nanoseconds));
         let calls = builder.metric(Metric::exact("calls", Unit::Count));
         let async_time = builder.metric(Metric::exact("async", Unit::Nanoseconds));
-        let waited = builder.metric(Metric::exact("waits", Unit::Nanoseconds));
+        let waited = WaitMetrics {
+            time: builder.metric(Metric::exact("waits", Unit::Nanoseconds)),
+            count: builder.metric(Metric::exact("wait-count", Unit::Count)),
+        };
         Self {
             builder,
             threads: Threads::default(),
@@ -418,7 +421,9 @@ impl<'a> Trace<'a> {
             keep.extend([time, calls]);
         }
         keep.extend(self.asyncs.any.then_some(self.async_time));
-        keep.extend(self.waits.any().then_some(self.waited));
+        if self.waits.any() {
+            keep.extend([self.waited.time, self.waited.count]);
+        }
         builder.choose_metrics(&keep);
         let mut label = |key: &str, count: u64| {
             if count > 0 {

@@ -34,10 +34,20 @@ pub struct Waits {
     stacks: HashMap<(Box<[Call]>, Option<i64>), usize>,
     /// In the order of the file.
     stack_rows: Vec<(Box<[Call]>, Option<i64>)>,
-    waited: HashMap<(usize, Key), i64>,
+    /// Time, and how often.
+    waited: HashMap<(usize, Key), (i64, i64)>,
     names: Vec<(usize, Key)>,
     /// Calls of a process with the functions they are in.
     located: HashMap<(i64, Call), Use>,
+}
+
+/// What waits are written down as.
+#[derive(Clone, Copy, Debug)]
+pub struct WaitMetrics {
+    /// How long was waited.
+    pub time: MetricId,
+    /// For how many timers and requests.
+    pub count: MetricId,
 }
 
 /// A timer of a thread and page, or a request of a process.
@@ -152,9 +162,9 @@ impl Waits {
         let key = (open.stack, open.thread);
         let sum = self.waited.entry(key).or_insert_with(|| {
             self.names.push(key);
-            0
+            (0, 0)
         });
-        *sum = sum.saturating_add(time);
+        *sum = (sum.0.saturating_add(time), sum.1.saturating_add(1));
     }
 
     /// Finds the functions that calls are in, where the scripts' texts tell.
@@ -180,7 +190,7 @@ impl Waits {
         builder: &mut ProfileBuilder,
         (profiles, names): (&mut CpuProfiles, &Names),
         threads: &mut Threads,
-        metric: MetricId,
+        metrics: WaitMetrics,
     ) {
         if !self.any() {
             return;
@@ -202,10 +212,11 @@ impl Waits {
                     None => builder.root(frame),
                 });
             }
-            let time = self.waited.get(&(*stack, *thread)).copied().unwrap_or(0);
+            let (time, count) = self.waited.get(&(*stack, *thread)).copied().unwrap_or_default();
             if let Some(at) = at {
                 let thread = threads.get(*thread, builder);
-                builder.add(at, Some(thread), metric, time);
+                builder.add(at, Some(thread), metrics.time, time);
+                builder.add(at, Some(thread), metrics.count, count);
             }
         }
     }
