@@ -1,11 +1,10 @@
 //! A child process from start to end: in a group of its own, with what it cost, and gone for good when it must go.
 //!
-//! Profilers and build tools start further processes, so ending one process is not enough: the child leads a process
-//! group, and the group and whatever descends from the child is asked to end, then made to. A thread blocks until the
+//! Profilers and build tools start further processes, so ending one process is not enough: the child's family is asked
+//! to end, then made to. A thread blocks until the
 //! child ends without reaping it, so that its number cannot be given to another process while we may still send it
 //! signals; the call that reaps it tells what it cost.
 
-use std::collections::BTreeMap;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, ExitStatus};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,6 +17,7 @@ use nix::unistd::Pid;
 use wait4::Wait4;
 
 use crate::RecordError;
+use crate::family::{Family, Mark};
 
 /// How often we look up from waiting.
 const TICK: Duration = Duration::from_millis(20);
@@ -66,6 +66,7 @@ pub fn run_watched(
         return Err(RecordError::Cancelled);
     }
     command.process_group(0);
+    let mark = Mark::put(command);
     let started = Instant::now();
     let mut child = command.spawn().map_err(|source| RecordError::Start {
         program: command.get_program().to_string_lossy().into_owned(),
@@ -82,7 +83,7 @@ pub fn run_watched(
         let at = match outcome {
             Ok(at) => at,
             Err(error) => {
-                end_tree(id, &ended);
+                end_tree(Family::of(id, &mark), &ended);
                 let _ = child.wait();
                 return Err(error);
             }
@@ -132,9 +133,8 @@ fn wait_without_reaping(id: u32) {
     while waitid(Id::Pid(pid(id)), flags) == Err(nix::errno::Errno::EINTR) {}
 }
 
-/// Ends a child that is not reaped yet, its group and its descendants; returns when they are gone.
-fn end_tree(leader: u32, ended: &Receiver<Instant>) {
-    let mut family = Family::of(leader);
+/// Ends the family of a child that is not reaped yet; returns when it is gone.
+fn end_tree(mut family: Family<'_>, ended: &Receiver<Instant>) {
     // A process that is started between looking and signalling, and leaves its parent at once, would not be found any
     // more. What is stopped starts nothing.
     family.stop();
@@ -164,8 +164,8 @@ fn end_tree(leader: u32, ended: &Receiver<Instant>) {
 
 /// Waits for a child and all that belongs to it to end by itself, as it was told to in its own way; makes it end when it
 /// does not.
-pub fn end_family(child: &mut Child, patience: Duration) {
-    let mut family = Family::of(child.id());
+pub fn end_family(child: &mut Child, mark: &Mark, patience: Duration) {
+    let mut family = Family::of(child.id(), mark);
     let asked = Instant::now();
     while asked.elapsed() < patience && !family.is_gone() {
         std::thread::sleep(TICK);
@@ -173,7 +173,7 @@ pub fn end_family(child: &mut Child, patience: Duration) {
     }
     if !family.is_gone() {
         let (_never, ended) = channel();
-        end_tree(child.id(), &ended);
+        end_tree(family, &ended);
     }
     let _ = child.wait();
 }
@@ -193,98 +193,6 @@ pub fn end_helper(helper: &mut Child) {
     }
     let _ = helper.kill();
     let _ = helper.wait();
-}
-
-/// A process and all that belongs to it: its group and its descendants, also those that left the group.
-struct Family {
-    leader: u32,
-    /// By number, with the time each started: numbers are given again.
-    members: BTreeMap<u32, u64>,
-}
-
-impl Family {
-    fn of(leader: u32) -> Self {
-        let mut family = Self { leader, members: BTreeMap::new() };
-        family.update();
-        family
-    }
-
-    /// Takes in new members and forgets those that have ended.
-    fn update(&mut self) {
-        let processes = processes();
-        self.members.retain(|id, started| {
-            processes.get(id).is_some_and(|process| process.started == *started)
-        });
-        loop {
-            let known = self.members.len();
-            for (id, process) in &processes {
-                if *id == self.leader
-                    || process.group == self.leader
-                    || process.parent == self.leader
-                    || self.members.contains_key(&process.parent)
-                {
-                    self.members.insert(*id, process.started);
-                }
-            }
-            if self.members.len() == known {
-                return;
-            }
-        }
-    }
-
-    /// Stops all members until there are no new ones.
-    fn stop(&mut self) {
-        let mut stopped = BTreeMap::new();
-        // Each round stops what the last one started; a family that outgrows this is met again when killed.
-        for _ in 0..100 {
-            if self.members == stopped {
-                return;
-            }
-            for id in self.members.keys().filter(|id| !stopped.contains_key(*id)) {
-                let _ = kill(pid(*id), Signal::SIGSTOP);
-            }
-            stopped.clone_from(&self.members);
-            self.update();
-        }
-    }
-
-    fn is_gone(&self) -> bool {
-        self.members.is_empty()
-    }
-
-    fn signal(&self, signal: Signal) {
-        for id in self.members.keys() {
-            let _ = kill(pid(*id), signal);
-        }
-    }
-}
-
-struct Process {
-    parent: u32,
-    group: u32,
-    started: u64,
-}
-
-/// All processes that run; those that only wait to be reaped do not.
-fn processes() -> BTreeMap<u32, Process> {
-    let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
-    let ids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-    ids.filter_map(|id: u32| Some((id, process(id)?))).collect()
-}
-
-fn process(id: u32) -> Option<Process> {
-    let stat = std::fs::read(format!("/proc/{id}/stat")).ok()?;
-    // The name is in parentheses and may hold anything, parentheses too.
-    let after_name = stat.get(memchr::memrchr(b')', &stat)? + 1..)?;
-    let fields: Vec<&str> = str::from_utf8(after_name).ok()?.split_ascii_whitespace().collect();
-    if matches!(*fields.first()?, "Z" | "X") {
-        return None;
-    }
-    Some(Process {
-        parent: fields.get(1)?.parse().ok()?,
-        group: fields.get(2)?.parse().ok()?,
-        started: fields.get(19)?.parse().ok()?,
-    })
 }
 
 /// True when no process has this number.
@@ -330,7 +238,7 @@ mod tests {
         let limits = Limits { timeout: Some(Duration::from_millis(500)), cancel: &cancel };
         let error = run(&mut shell(&script), limits).unwrap_err();
         assert!(matches!(error, RecordError::TimedOut { .. }), "{error}");
-        for id in processes().keys() {
+        for id in crate::family::processes().keys() {
             let line = std::fs::read(format!("/proc/{id}/cmdline")).unwrap_or_default();
             let line = String::from_utf8_lossy(&line).into_owned();
             assert!(!line.contains(&marker), "{id} is left: {line}");
@@ -345,10 +253,23 @@ mod tests {
         for millis in [10, 25, 60] {
             let limits = Limits { timeout: Some(Duration::from_millis(millis)), cancel: &cancel };
             assert!(run(&mut shell(&script), limits).is_err());
-            for id in processes().keys() {
+            for id in crate::family::processes().keys() {
                 let line = std::fs::read(format!("/proc/{id}/cmdline")).unwrap_or_default();
                 assert!(!String::from_utf8_lossy(&line).contains(&marker), "{id} is left");
             }
+        }
+    }
+
+    #[test]
+    fn processes_whose_parents_are_gone_are_ended_too() {
+        let marker = format!("88{}", std::process::id());
+        let script = format!("(setsid sleep {marker} &); sleep {marker}");
+        let cancel = AtomicBool::new(false);
+        let limits = Limits { timeout: Some(Duration::from_millis(500)), cancel: &cancel };
+        assert!(run(&mut shell(&script), limits).is_err());
+        for id in crate::family::processes().keys() {
+            let line = std::fs::read(format!("/proc/{id}/cmdline")).unwrap_or_default();
+            assert!(!String::from_utf8_lossy(&line).contains(&marker), "{id} is left");
         }
     }
 

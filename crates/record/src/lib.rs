@@ -16,6 +16,7 @@ pub mod chrome;
 mod command;
 mod elf;
 mod error;
+mod family;
 mod install;
 mod java;
 pub mod java_exact;
