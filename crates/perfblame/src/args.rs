@@ -174,7 +174,7 @@ pub struct ShowArgs {
     /// Sort functions by their own or by their inclusive cost
     #[arg(long, value_enum, default_value_t, value_name = "COST", help_heading = "How much")]
     pub sort: Sort,
-    /// Show at most this many rows per table
+    /// Show at most this many rows per table; 0 shows all
     #[arg(long, visible_alias = "top", value_name = "ROWS", help_heading = "How much")]
     pub limit: Option<usize>,
     /// Leave out call paths below this share of the whole, in percent

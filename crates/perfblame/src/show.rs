@@ -117,6 +117,7 @@ impl ShowArgs {
             !(self.tree || self.functions || self.callers.is_some() || self.callees.is_some());
         let (rows, functions, least) = if overview { (24, 10, 2.0) } else { (400, 50, 0.5) };
         let chains = if self.tree { Chains::Whole } else { Chains::Folded };
+        let limit = self.limit.map(|rows| if rows == 0 { usize::MAX } else { rows });
         ShowQuery {
             metric: self.metric.clone(),
             tasks: self.task.clone(),
@@ -128,10 +129,10 @@ impl ShowArgs {
                 Sort::OwnCost => SortBy::SelfCost,
                 Sort::Inclusive => SortBy::Inclusive,
             },
-            functions: self.limit.unwrap_or(functions),
+            functions: limit.unwrap_or(functions),
             tree: TreeLimits {
                 min_share: self.min.unwrap_or(least) / 100.0,
-                rows: self.limit.unwrap_or(if self.min.is_some() { 10_000 } else { rows }),
+                rows: limit.unwrap_or(if self.min.is_some() { 10_000 } else { rows }),
                 chains,
             },
             detail: if self.tree { Detail::Whole } else { Detail::Overview },

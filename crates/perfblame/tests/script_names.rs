@@ -63,6 +63,18 @@ fn a_minified_bundle_is_reported_in_original_names() {
     let path = texts(&first["path"], "function");
     let named: Vec<&str> = path.iter().copied().filter(|name| !name.starts_with('(')).collect();
     assert_eq!(named, ["main", "rankByDistance", "rankByDistance > results.map(callback)"]);
+
+    // The traces alone know no names, and the map lies where the user says.
+    let run = folder.path().join("runs/before").display().to_string();
+    let shown = folder.ok(&["show", &run, "--functions", "--limit", "0", "--source-maps", &before]);
+    // Which of them a sample meets is chance, but not that none is met. Methods keep their names in bundles.
+    let names = ["buildCatalogue", "tokenise", "priceCart", "applyCoupon"];
+    let met = names.iter().filter(|name| shown.contains(**name)).count();
+    assert!(met >= 2, "{shown}");
+    assert!(shown.contains("catalogue.js:") || shown.contains("index.js:"), "{shown}");
+    let bare = folder.ok(&["show", &run, "--functions", "--limit", "0"]);
+    let met = names.iter().filter(|name| bare.contains(**name)).count();
+    assert!(met == 0 && bare.contains("shop.js"), "{bare}");
 }
 
 #[test]

@@ -26,6 +26,17 @@ fn check(arguments: &[&str], columns: &str, expected: &Expect) {
 }
 
 #[test]
+fn a_limit_of_0_shows_all() {
+    let folder = Folder::new();
+    folder.file("server.folded", SERVER);
+    for table in ["--functions", "--tree"] {
+        let shown = |rows: &str| folder.ok(&["show", "server.folded", table, "--limit", rows]);
+        assert_eq!(shown("0"), shown("1000"), "{table}");
+        assert!(shown("0").contains("sys_accept"), "{table}");
+    }
+}
+
+#[test]
 fn show_at_80_columns() {
     check(
         &["show", "server.folded"],

@@ -123,12 +123,14 @@ impl<'a> Naming<'a> {
         let function = *builder.symbols.function(of.function);
         let Some(group) = self.group(of.script, function.component) else { return };
         let row = *self.row_of.entry(group).or_insert_with(|| {
-            let url = function.component.map(|id| builder.symbols.text(id).to_owned());
-            let parsed = Parsed { url: url.unwrap_or_default(), ..Parsed::default() };
-            self.groups.push((group, parsed));
+            self.groups.push((group, Parsed::default()));
             self.groups.len() - 1
         });
         let parsed = &mut self.groups[row].1;
+        // What has no address may come first, such as V8's root in the name of some script.
+        if let Some(component) = function.component.filter(|_| parsed.url.is_empty()) {
+            builder.symbols.text(component).clone_into(&mut parsed.url);
+        }
         parsed.uses.push(of);
         if let Some(place) = start_of(&function) {
             parsed.at.entry(place).or_insert(of.function);
