@@ -210,6 +210,11 @@ impl Symbols {
         self.shapes.get(&component)
     }
 
+    /// All scripts of which is known what their functions look like, in the order of their ids.
+    pub fn all_shapes(&self) -> impl Iterator<Item = (StringId, &ScriptShapes)> + Clone {
+        self.shapes.iter().map(|(component, shapes)| (*component, &**shapes))
+    }
+
     /// Says what the functions of a script look like; who came first stays.
     pub fn set_shapes(&mut self, component: StringId, shapes: Arc<ScriptShapes>) {
         self.shapes.entry(component).or_insert(shapes);

@@ -299,3 +299,56 @@ fn diff_takes_one_folder_for_both_sides() {
     "#]]
     .assert_eq(&String::from_utf8(output.stdout).unwrap());
 }
+
+/// The tables of an answer, without what is said about the files.
+fn tables(json: &str, keys: &[&str]) -> Vec<Value> {
+    let json: Value = serde_json::from_str(json).unwrap();
+    keys.iter().map(|key| json[*key].clone()).collect()
+}
+
+#[test]
+fn converted_files_keep_names() {
+    let folder = Folder::new();
+    let maps = build("before").display().to_string();
+    let url = format!("file://{maps}/shop.js");
+    folder.file("node.cpuprofile", cpuprofile("before", &url, BEFORE));
+    folder.file("page.json", trace("before", URL, BEFORE));
+    for (file, extra) in
+        [("node.cpuprofile", &[][..]), ("page.json", &[]), ("page.json", &["--source-maps", &maps])]
+    {
+        let shown = |file: &str, extra: &[&str]| {
+            let shown = folder.ok(&[&["show", file, "--tree", "--format", "json"], extra].concat());
+            tables(&shown, &["functions", "nodes", "top", "tree", "hot", "warnings"])
+        };
+        folder.ok(&[&["convert", "-q", file, "out.perfblame", "--force"], extra].concat());
+        assert_eq!(shown(file, extra), shown("out.perfblame", &[]), "{file} {extra:?}");
+        // And as recorded, where that is wanted.
+        folder
+            .ok(&[&["convert", "-q", file, "raw.perfblame", "--force", "--raw-names"], extra]
+                .concat());
+        let raw = ["--no-normalise"];
+        assert_eq!(shown(file, &raw), shown("raw.perfblame", &raw), "{file} {extra:?}");
+    }
+}
+
+/// Without maps, builds are matched by their code, of which a converted file knows as much as the trace.
+#[test]
+fn converted_files_are_matched_by_code() {
+    let folder = Folder::new();
+    runs(&folder, "one", ("before", BEFORE), trace);
+    runs(&folder, "two", ("after", AFTER), trace);
+    for side in ["one", "two"] {
+        folder.ok(&["convert", "-q", side, &format!("{side}.perfblame")]);
+    }
+    let diff = |before: &str, after: &str| {
+        let output = folder.run(&["diff", before, after, "--format", "json"]);
+        assert_eq!(output.status.code(), Some(1), "{}", String::from_utf8_lossy(&output.stderr));
+        let text = String::from_utf8(output.stdout).unwrap();
+        tables(&text, &["verdict", "suspects", "improvements", "renames"])
+    };
+    let answer = diff("one", "two");
+    assert_eq!(answer[1][0]["function"], "n", "{answer:?}");
+    let note = "was `e` (same code, names aside, 98 % sure)";
+    assert_eq!(answer[1][0]["notes"], json!([note]), "{answer:?}");
+    assert_eq!(answer, diff("one.perfblame", "two.perfblame"));
+}

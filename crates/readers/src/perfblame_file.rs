@@ -11,6 +11,7 @@ mod decode;
 mod encode;
 mod fields;
 mod sections;
+mod shapes;
 #[cfg(test)]
 mod tests;
 
@@ -121,6 +122,9 @@ fn write_shared(shared: &Shared, out: &mut dyn Write) -> io::Result<()> {
     section(fields::STRINGS, encode::strings(shared.symbols))?;
     section(fields::FUNCTIONS, encode::functions(shared.symbols))?;
     section(fields::FRAMES, encode::frames(shared.symbols))?;
+    if let Some(shapes) = shapes::encode(shared.symbols) {
+        section(fields::SHAPES, shapes)?;
+    }
     section(fields::THREADS, encode::threads(shared.threads))?;
     section(fields::METRICS, encode::metrics(shared.metrics))?;
     section(fields::TREE, encode::tree(shared.tree))

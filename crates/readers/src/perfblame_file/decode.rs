@@ -12,6 +12,7 @@ use std::num::NonZeroU64;
 use super::columns::Columns;
 use super::fields;
 use super::sections::{Section, Tag};
+use super::shapes;
 use crate::error::ReadError;
 
 /// Makes runs over one tree of all sections there are; a table that has no section is empty.
@@ -32,6 +33,7 @@ pub fn run_set(sections: &[Section]) -> Result<RunSet, ReadError> {
         frames(columns, &texts, &functions, &mut set.symbols)
     })?;
     let frames = Rows(frames.unwrap_or_default());
+    with(sections, fields::SHAPES, 0, |columns| shapes::decode(columns, &texts, &mut set.symbols))?;
     set.threads =
         with(sections, fields::THREADS, 0, |columns| threads(columns, &texts))?.unwrap_or_default();
     set.metrics = with(sections, fields::METRICS, 0, metrics)?.unwrap_or_default();
@@ -71,10 +73,10 @@ fn with<T>(
 }
 
 /// The ids of a table's rows. Equal rows have one id, so it is not always the row.
-struct Rows<Id>(Vec<Id>);
+pub struct Rows<Id>(Vec<Id>);
 
 impl<Id: Copy> Rows<Id> {
-    fn get(&self, row: u64, columns: &Columns) -> Result<Id, ReadError> {
+    pub fn get(&self, row: u64, columns: &Columns) -> Result<Id, ReadError> {
         let id = usize::try_from(row).ok().and_then(|row| self.0.get(row));
         id.copied().ok_or_else(|| columns.malformed("a row refers to a row that does not exist"))
     }

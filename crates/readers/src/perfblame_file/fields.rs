@@ -19,6 +19,8 @@ pub const METRICS: Tag = *b"METR";
 pub const TREE: Tag = *b"TREE";
 /// Self values of a run.
 pub const CELLS: Tag = *b"CELL";
+/// What functions of scripts look like.
+pub const SHAPES: Tag = *b"SHAP";
 /// Samples and calls of a run by time.
 pub const TIMELINE: Tag = *b"TIME";
 
@@ -116,6 +118,23 @@ pub mod cells {
     pub const THREAD: u64 = 2;
     /// The first metric's column; the next metric's is one more.
     pub const VALUES: u64 = 16;
+}
+
+/// Columns of [`SHAPES`].
+pub mod shapes {
+    /// The script's address.
+    pub const SCRIPT: u64 = 1;
+    /// How many functions it has.
+    pub const FUNCTIONS: u64 = 2;
+    pub const LINE: u64 = 3;
+    pub const COLUMN: u64 = 4;
+    /// How many rows before this one the function around it is; 0 for none.
+    pub const OUTWARDS: u64 = 5;
+    pub const HASH: u64 = 6;
+    pub const SIZE: u64 = 7;
+    /// How many marks it has.
+    pub const MARKS: u64 = 8;
+    pub const MARK: u64 = 9;
 }
 
 /// Columns of [`TIMELINE`].

@@ -2,12 +2,13 @@
 
 use expect_test::expect;
 use perfblame_cct::{
-    Cell, Frame, FrameId, Function, Grain, Info, Layer, NodeId, ProfileBuilder, StringId,
-    TimedCall, TimedSample, Unit, Warning, merge_runs,
+    Cell, Frame, FrameId, Function, FunctionShape, Grain, Info, Layer, NodeId, ProfileBuilder,
+    ScriptShapes, StringId, TimedCall, TimedSample, Unit, Warning, merge_runs,
 };
 use perfblame_fixtures::{damaged, draw, profile};
 use proptest::prelude::*;
 use std::num::NonZeroU64;
+use std::sync::Arc;
 
 use super::sections::{END, write_header, write_section};
 use super::*;
@@ -27,6 +28,7 @@ struct Dump {
     timeline: Option<(Vec<TimedSample>, Vec<TimedCall>)>,
     info: Info,
     warnings: Vec<Warning>,
+    shapes: Vec<(StringId, ScriptShapes)>,
 }
 
 fn dump(profile: &Profile) -> Dump {
@@ -46,6 +48,7 @@ fn dump(profile: &Profile) -> Dump {
         timeline: profile.timeline.clone().map(|timeline| (timeline.samples, timeline.calls)),
         info: profile.info.clone(),
         warnings: profile.warnings.clone(),
+        shapes: symbols.all_shapes().map(|(id, script)| (id, script.clone())).collect(),
     }
 }
 
@@ -86,6 +89,18 @@ fn build(grain: Grain, numbers: &[u64], texts: &[String]) -> Profile {
             column: perfblame_cct::position(number % 7),
             layer,
         });
+        if let Some(script) = optional.filter(|_| number % 3 == 0) {
+            let shape = |row: u32| FunctionShape {
+                line: number as u32,
+                column: row,
+                parent: row.checked_sub(1 + number as u32 % 3),
+                hash: number.wrapping_mul(u64::from(row) + 1),
+                size: row,
+                sketch: (0..row).map(|mark| mark << 7).collect(),
+            };
+            let functions = (0..number as u32 % 5).map(shape).collect();
+            builder.symbols.set_shapes(script, Arc::new(ScriptShapes { functions }));
+        }
         let frame = builder.frame(Frame {
             function,
             file: optional.filter(|_| odd),

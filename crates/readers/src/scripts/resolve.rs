@@ -313,7 +313,7 @@ impl<'a> Naming<'a> {
             names.functions.insert(*of, builder.function(named));
         }
         let component =
-            parsed.uses.first().and_then(|of| builder.symbols.function(of.function).component);
+            parsed.uses.iter().find_map(|of| builder.symbols.function(of.function).component);
         if let Some(component) =
             component.filter(|_| is_any_left && self.options.names == ScriptNames::Full)
         {
