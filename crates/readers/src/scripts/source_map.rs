@@ -147,7 +147,9 @@ impl<'a> SourceMap<'a> {
     /// The address of a source beside that of the map; none when there is no such source.
     pub fn source(&self, mapped: &Mapped, base: &str) -> Option<String> {
         let (_, section) = self.sections.get(mapped.section)?;
-        let name = section.sources.get(mapped.origin.source as usize)?;
+        // Makers that keep a source to themselves write null for it.
+        let name =
+            section.sources.get(mapped.origin.source as usize).filter(|name| !name.is_empty())?;
         let name = match section.root.as_str() {
             "" => name.clone(),
             _ if urls::is_absolute(name) => name.clone(),
@@ -283,6 +285,24 @@ mod tests {
         };
         let expected = [None, Some((0, places[1])), Some((1, places[2])), Some((1, places[3]))];
         assert_eq!(found.iter().map(at).collect::<Vec<_>>(), expected);
+    }
+
+    #[test]
+    fn sources_can_be_kept_secret_and_ignored_by_either_name() {
+        for key in ["ignoreList", "x_google_ignoreList"] {
+            let text = format!(
+                r#"{{"version":3,"sources":["a.js",null,"c.js"],"names":[],"{key}":[2],"mappings":"AAAA,ICAA,ICAA"}}"#
+            );
+            let map = SourceMap::read(text.as_bytes()).unwrap();
+            let (found, _) = map.look_up(&[0, 4, 8].map(|column| Place::new(0, column)));
+            let told = found
+                .iter()
+                .flatten()
+                .map(|mapped| (map.source(mapped, "http://h/out.js.map"), map.is_ignored(mapped)));
+            let at = |name: &str| Some(format!("http://h/{name}"));
+            let expected = [(at("a.js"), false), (None, false), (at("c.js"), true)];
+            assert_eq!(told.collect::<Vec<_>>(), expected, "{key}");
+        }
     }
 
     #[test]
