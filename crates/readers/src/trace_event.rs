@@ -13,6 +13,8 @@
 //! | `TimerInstall` to `TimerFire`, `ResourceSendRequest` to `ResourceFinish` | metric `waits`, for the function that asked, see [`waits`] |
 //! | instants, counters, flows, objects | no time: counted, in the label `events without duration` |
 //!
+//! Where the file says what of it is the recording, as those of our recorder do, the rest is left out, see [`Recorded`].
+//!
 //! In a file without samples, `events` is named `wall`: it is the time there is. Times are microseconds in every file,
 //! whole or not, as numbers or as strings; `displayTimeUnit` is for viewers. Arguments are not part of a name. A file
 //! may end anywhere after an event, as the format allows.
@@ -30,6 +32,8 @@ mod waits;
 
 use perfblame_cct::Profile;
 
+#[cfg(doc)]
+use crate::cpuprofile::Recorded;
 use crate::error::ReadError;
 use crate::format::{Format, ReadOptions};
 use crate::input::Input;

@@ -13,8 +13,8 @@ use perfblame_cct::{
     Cursor, Frame, FrameId, FunctionId, Grain, MetricId, ProfileBuilder, ThreadId, position,
 };
 
-use super::Chunk;
 use super::call_frame::FLOW;
+use super::{Chunk, Recorded};
 use crate::scripts::{Names, Position, Use};
 
 /// Samples held back for sorting. Chunks have at most a hundred samples, and the largest step back seen in real traces
@@ -35,6 +35,9 @@ pub struct SampledTree {
     end: Option<i64>,
     gaps: Gaps,
     samples: u64,
+    /// What of it was recorded; all unless said.
+    recorded: Option<Recorded>,
+    left_out: u64,
     late: u64,
     /// Values per line, where the grain asks for lines.
     lines: HashMap<(u32, At), Value>,
@@ -56,6 +59,8 @@ struct Row {
     parent: Option<u32>,
     frame: Option<FrameId>,
     is_root: bool,
+    /// True for what is in no script: the engine's own, and functions of the browser.
+    is_foreign: bool,
     own: Value,
     place: Place,
 }
@@ -113,6 +118,16 @@ impl SampledTree {
         self.hangs = true;
     }
 
+    /// Leaves out what is not part of the recording; to be said before the first sample.
+    pub fn only(&mut self, recorded: Recorded) {
+        self.recorded = Some(recorded);
+    }
+
+    /// Samples so far that are not part of the recording.
+    pub fn left_out(&self) -> u64 {
+        self.left_out
+    }
+
     /// True when no sample was added.
     pub fn is_empty(&self) -> bool {
         self.samples == 0
@@ -127,6 +142,8 @@ impl SampledTree {
             known.frame = Some(node.frame);
             known.script = node.script;
             known.is_root = node.is_root;
+            let function = builder.symbols.frame(node.frame).function;
+            known.is_foreign = builder.symbols.function(function).component.is_none();
             known.parent = parent.or(known.parent);
         }
         for (caller, callee) in &chunk.edges {
@@ -211,7 +228,21 @@ impl SampledTree {
         self.window = settled;
     }
 
-    fn credit(&mut self, sample: Sample, duration: i64, by_time: bool) {
+    fn credit(&mut self, mut sample: Sample, mut duration: i64, by_time: bool) {
+        if let Some(recorded) = self.recorded {
+            let end = sample.time.saturating_add(duration);
+            // What nobody called is waiting: for the page, and at last for the recorder.
+            let part = if self.is_engine(sample.row) {
+                recorded.idling(sample.time, end)
+            } else {
+                recorded.work(sample.time, end)
+            };
+            let Some((from, to)) = part else {
+                self.left_out += 1;
+                return;
+            };
+            (sample.time, duration) = (from, to - from);
+        }
         let own = if sample.at.line == 0 {
             &mut self.rows[sample.row as usize].own
         } else {
@@ -222,6 +253,12 @@ impl SampledTree {
         if by_time {
             self.timed.push((sample, duration));
         }
+    }
+
+    /// True for the likes of `(idle)`, `(program)` and `(garbage collector)`: nobody called them.
+    fn is_engine(&self, row: u32) -> bool {
+        let Row { is_foreign, parent, .. } = self.rows[row as usize];
+        is_foreign && parent.is_some_and(|parent| self.rows[parent as usize].is_root)
     }
 
     /// All samples have come: the last one lasts to the end.
@@ -301,7 +338,7 @@ impl SampledTree {
             });
         }
         gaps.merge(&self.gaps);
-        builder.count_samples(self.samples);
+        builder.count_samples(self.samples - self.left_out);
         if self.hangs {
             return;
         }

@@ -3,7 +3,8 @@
 use std::io::Read;
 
 use super::event::Event;
-use super::trace::Trace;
+use super::trace::{Trace, number_in};
+use crate::cpuprofile::Recorded;
 use crate::error::ReadError;
 use crate::json::{Cursor, Fault, Kind, Stream};
 
@@ -187,10 +188,27 @@ fn read_labels<R: Read>(stream: &mut Stream<R>, trace: &mut Trace<'_>) -> Result
                     trace.label(&key, &count.to_string());
                 }
             }
+            Kind::Object if key == "perfblame" => {
+                let raw = stream.raw_value()?;
+                match recorded(raw) {
+                    Ok(Some(recorded)) => trace.only(recorded),
+                    Ok(None) => {}
+                    Err(_) => damaged(trace, stream.offset()),
+                }
+            }
             Kind::Object | Kind::Null => stream.skip_value()?,
         }
     }
     Ok(())
+}
+
+/// What `record chrome` notes about the recording.
+fn recorded(raw: &[u8]) -> Result<Option<Recorded>, Fault> {
+    let at = |key: &'static [u8]| number_in(Some(raw), &[key]);
+    let (Some(start), Some(done), Some(end)) = (at(b"start")?, at(b"done")?, at(b"end")?) else {
+        return Ok(None);
+    };
+    Ok(Recorded::from_micros(start, done, end))
 }
 
 fn keep_label(trace: &mut Trace<'_>, key: &str, text: &str) {

@@ -13,7 +13,7 @@ use super::stack_samples::StackSamples;
 use super::threads::{Key, Threads};
 use super::v8::{CpuProfiles, Piece};
 use super::waits::{Step, WaitMetrics, Waits};
-use crate::cpuprofile::{Gaps, layer_of_url, sampled_metrics, split_location};
+use crate::cpuprofile::{Gaps, Recorded, layer_of_url, sampled_metrics, split_location};
 use crate::format::ReadOptions;
 use crate::json::{Cursor, Fault, Kind, Number};
 use crate::scripts::{Naming, ScriptNames, ScriptOptions, Scripts};
@@ -44,6 +44,9 @@ pub struct Trace<'a> {
     pub events: u64,
     without_duration: u64,
     script_events: u64,
+    /// What of it was recorded; all unless the file says.
+    recorded: Option<Recorded>,
+    left_out: u64,
     first: i64,
     last: i64,
 }
@@ -82,6 +85,8 @@ impl<'a> Trace<'a> {
             events: 0,
             without_duration: 0,
             script_events: 0,
+            recorded: None,
+            left_out: 0,
             first: i64::MAX,
             last: i64::MIN,
         }
@@ -118,6 +123,15 @@ impl<'a> Trace<'a> {
             _ => self.without_duration += 1,
         }
         Ok(())
+    }
+
+    /// Leaves out what is not part of the recording. Comes too late when there were events already.
+    pub fn only(&mut self, recorded: Recorded) {
+        if self.events == 0 {
+            self.recorded = Some(recorded);
+            self.profiles.only(recorded);
+            self.waits.only(recorded);
+        }
     }
 
     /// True when functions of scripts get names.
@@ -185,6 +199,20 @@ impl<'a> Trace<'a> {
                 (ItemKind::Complete, time.saturating_add(event.duration.unwrap_or(0).max(0)))
             }
         };
+        let (time, end) = match self.recorded {
+            None => (time, end),
+            // Calls that begin or end elsewhere reach to the edge.
+            Some(recorded) if kind != ItemKind::Complete => {
+                (recorded.nearest(time), recorded.nearest(end))
+            }
+            Some(recorded) => {
+                let Some(part) = recorded.work(time, end) else {
+                    self.left_out += 1;
+                    return;
+                };
+                part
+            }
+        };
         let nameless = kind == ItemKind::End && event.name.bytes.is_empty();
         let frame = (!nameless).then(|| self.frame(event));
         self.seen(time, end);
@@ -203,6 +231,7 @@ impl<'a> Trace<'a> {
     }
 
     fn async_span(&mut self, event: &Event<'_>, key: Key, time: i64) {
+        let time = self.recorded.map_or(time, |recorded| recorded.nearest(time));
         let frame = self.frame(event);
         let category = event.category.text();
         let first = category.split(',').next().unwrap_or_default();
@@ -433,13 +462,17 @@ impl<'a> Trace<'a> {
         label("events", self.events);
         label("events without duration", self.without_duration);
         label("scripts", self.script_events);
+        label("calls outside of the recording", self.left_out);
+        label("samples outside of the recording", self.profiles.left_out());
         builder.info.labels.sort();
         builder.info.labels.dedup();
         if let Some((first, last)) = sampled_span {
             self.first = self.first.min(first);
             self.last = self.last.max(last);
         }
-        if self.first <= self.last {
+        if let Some(recorded) = self.recorded {
+            builder.info.duration = Some(recorded.duration());
+        } else if self.first <= self.last {
             builder.info.duration = Some(self.last.saturating_sub(self.first));
         }
         self.builder.finish()

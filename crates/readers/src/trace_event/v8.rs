@@ -6,7 +6,7 @@ use hashbrown::HashMap;
 use perfblame_cct::{Cursor as Context, MetricId, ProfileBuilder};
 
 use super::threads::{Key, Threads};
-use crate::cpuprofile::{Chunk, Gaps, SampledTree};
+use crate::cpuprofile::{Chunk, Gaps, Recorded, SampledTree};
 use crate::json::{Cursor, Fault, Kind};
 use crate::scripts::{Names, Position, Use};
 
@@ -15,6 +15,8 @@ use crate::scripts::{Names, Position, Use};
 pub struct CpuProfiles {
     /// Samples are kept until it is known under whom they hang.
     hangs: bool,
+    /// What of the trace was recorded; all unless said.
+    recorded: Option<Recorded>,
     row_of: HashMap<(i64, Box<[u8]>), usize>,
     profiles: Vec<CpuProfile>,
     chunk: Chunk,
@@ -54,6 +56,16 @@ impl CpuProfiles {
         Self { hangs, ..Self::default() }
     }
 
+    /// Leaves out what is not part of the recording; to be said before the first event.
+    pub fn only(&mut self, recorded: Recorded) {
+        self.recorded = Some(recorded);
+    }
+
+    /// Samples that are not part of the recording.
+    pub fn left_out(&self) -> u64 {
+        self.profiles.iter().map(|profile| profile.tree.left_out()).sum()
+    }
+
     /// True when any profile has samples.
     pub fn any(&self) -> bool {
         self.profiles.iter().any(|profile| !profile.tree.is_empty())
@@ -73,7 +85,7 @@ impl CpuProfiles {
         let row = if piece == Piece::Whole {
             self.chunk.repair_times(builder);
             self.profiles.push(CpuProfile { thread: Some(thread), ..CpuProfile::default() });
-            self.keep_samples();
+            self.set_up();
             self.profiles.len() - 1
         } else {
             self.row(thread.0, id)
@@ -97,13 +109,18 @@ impl CpuProfiles {
         }
         self.row_of.insert((pid, id.into()), self.profiles.len());
         self.profiles.push(CpuProfile::default());
-        self.keep_samples();
+        self.set_up();
         self.profiles.len() - 1
     }
 
-    fn keep_samples(&mut self) {
-        if let Some(last) = self.profiles.last_mut().filter(|_| self.hangs) {
+    /// Tells the newest tree what to keep.
+    fn set_up(&mut self) {
+        let Some(last) = self.profiles.last_mut() else { return };
+        if self.hangs {
             last.tree.keep_samples();
+        }
+        if let Some(recorded) = self.recorded {
+            last.tree.only(recorded);
         }
     }
 

@@ -18,7 +18,7 @@ use perfblame_cct::{
 
 use super::threads::{Key, Threads};
 use super::v8::CpuProfiles;
-use crate::cpuprofile::layer_of_url;
+use crate::cpuprofile::{Recorded, layer_of_url};
 use crate::json::{Cursor, Fault, Kind, Number};
 use crate::scripts::{Names, Naming, Use};
 
@@ -28,6 +28,8 @@ const DEPTH: usize = 1024;
 /// What is waited for, and what was waited.
 #[derive(Default, Debug)]
 pub struct Waits {
+    /// What of the trace was recorded; all unless said.
+    recorded: Option<Recorded>,
     open: HashMap<Subject, Open>,
     /// Ends whose beginnings have not come; files are not always in order.
     early: HashMap<Subject, i64>,
@@ -100,6 +102,11 @@ impl Step {
 }
 
 impl Waits {
+    /// Leaves out what is not part of the recording; to be said before the first event.
+    pub fn only(&mut self, recorded: Recorded) {
+        self.recorded = Some(recorded);
+    }
+
     /// True when anything was waited for.
     pub fn any(&self) -> bool {
         !self.names.is_empty()
@@ -158,7 +165,14 @@ impl Waits {
     }
 
     fn waited(&mut self, open: Open, end: i64) {
-        let time = end.saturating_sub(open.since).clamp(0, open.most.max(0));
+        let most = open.since.saturating_add(open.most.max(0));
+        let (since, end) = (open.since, end.clamp(open.since, most));
+        let part = match self.recorded {
+            Some(recorded) => recorded.work(since, end),
+            None => Some((since, end)),
+        };
+        let Some((since, end)) = part else { return };
+        let time = end.saturating_sub(since);
         let key = (open.stack, open.thread);
         let sum = self.waited.entry(key).or_insert_with(|| {
             self.names.push(key);
