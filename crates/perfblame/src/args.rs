@@ -1,5 +1,6 @@
 //! What can be said on the command line.
 
+mod answer;
 mod browser;
 mod check;
 mod diff;
@@ -16,12 +17,13 @@ use clap::{ArgAction, Args as ClapArgs, Parser, Subcommand, ValueEnum, ValueHint
 use perfblame_readers::FORMATS;
 use perfblame_report::Target;
 
+pub use answer::{AnswerArgs, AnswerFiles, DiffFormat};
 pub use browser::BrowserArgs;
 pub use check::{
     BisectArgs, CheckArgs, CheckFormat, CheckOutput, FailOn, HookArgs, HookCommand, InitArgs,
     WhatToRun,
 };
-pub use diff::{CodeArgs, DiffArgs, DiffFormat, Least, MethodArg, NormalizeArg};
+pub use diff::{CodeArgs, DiffArgs, Least, MethodArg, NormalizeArg};
 pub use infer::{ContinuityArg, InferArgs, InferFormat, ModeArg};
 pub use record::{CallGraphArg, EventArg, OsEventArg, RecordArgs, WhatArg};
 pub use scripts::ScriptArgs;

@@ -10,9 +10,8 @@ use perfblame_analysis::{
 use perfblame_cct::{Grain, Times};
 use perfblame_readers::Tally;
 
-use crate::args::{DiffArgs, DiffFormat, Least, MethodArg, NormalizeArg};
+use crate::args::{DiffArgs, Least, MethodArg, NormalizeArg};
 use crate::code_changes::{self, CodeChanges};
-use crate::diff_output::DiffOutput;
 use crate::failure::{Failure, SideError};
 use crate::progress::Progress;
 use crate::terminal::Terminal;
@@ -28,13 +27,7 @@ pub fn run(args: &DiffArgs, terminal: &Terminal) -> anyhow::Result<ExitCode> {
         same_kind(least, &answer)?;
     }
     terminal.log("compared");
-    let output = DiffOutput {
-        format: args.format,
-        limit: args.limit,
-        output: args.output.as_deref(),
-        html: args.html.as_deref(),
-    };
-    output.write(&answer, terminal)
+    args.answer.write(&answer, terminal)
 }
 
 /// A threshold in milliseconds says nothing about bytes.
@@ -84,13 +77,8 @@ impl DiffArgs {
             },
             work: self.work.clone(),
             changes,
-            skip_tree: !self.draws() && !self.code.is_given(),
+            skip_tree: !self.answer.draws() && !self.code.is_given(),
         }
-    }
-
-    /// True when a page is to be written.
-    fn draws(&self) -> bool {
-        self.html.is_some() || self.format == DiffFormat::Html
     }
 
     /// Both sides, read at the same time under one progress bar.

@@ -1,7 +1,6 @@
 //! The answer of a comparison, written where and how it was asked for.
 
 use std::io::{self, Write};
-use std::path::Path;
 use std::process::ExitCode;
 
 use perfblame_analysis::{Diff, Verdict};
@@ -9,30 +8,24 @@ use perfblame_report::{
     DiffLook, Look, diff_dot, diff_html, diff_json, diff_markdown, diff_sarif, diff_text,
 };
 
-use crate::args::DiffFormat;
+use crate::args::{AnswerArgs, DiffFormat};
 use crate::failure::is_closed_pipe;
 use crate::output;
 use crate::terminal::Terminal;
 
-/// Where an answer goes, and how it looks.
-pub struct DiffOutput<'a> {
-    pub format: DiffFormat,
-    /// Rows of each list in texts; 0 is all.
-    pub limit: usize,
-    /// Instead of standard output.
-    pub output: Option<&'a Path>,
-    /// A page beside whatever is printed.
-    pub html: Option<&'a Path>,
-}
+impl AnswerArgs {
+    /// True when a page is to be written.
+    pub fn draws(&self) -> bool {
+        self.files.html.is_some() || self.format == DiffFormat::Html
+    }
 
-impl DiffOutput<'_> {
     /// Writes the answer; the status says whether it got slower.
     pub fn write(&self, answer: &Diff, terminal: &Terminal) -> anyhow::Result<ExitCode> {
-        if let Some(path) = self.html {
+        if let Some(path) = &self.files.html {
             output::write(path, |out| diff_html(answer, out))?;
             terminal.note(&format!("the page is in {}", path.display()));
         }
-        let written = match self.output {
+        let written = match &self.files.output {
             Some(path) => {
                 let look = Look { colour: false, ..terminal.look };
                 output::write(path, |out| self.render(answer, look, out))

@@ -36,11 +36,11 @@ pub fn run(args: &InferArgs, terminal: &Terminal) -> anyhow::Result<()> {
     drop(progress);
     let answer = answer?;
     terminal.log("inferred");
-    if let Some(path) = &args.html {
+    if let Some(path) = &args.files.html {
         output::write(path, |out| infer_html(&answer, out))?;
         terminal.note(&format!("the page is in {}", path.display()));
     }
-    match &args.output {
+    match &args.files.output {
         Some(path) => {
             let look = Look { colour: false, ..terminal.look };
             output::write(path, |out| args.render(&answer, look, out))
@@ -51,8 +51,8 @@ pub fn run(args: &InferArgs, terminal: &Terminal) -> anyhow::Result<()> {
 
 impl InferArgs {
     fn query(&self) -> InferQuery {
-        let pictures =
-            matches!(self.format, InferFormat::Html | InferFormat::Dot) || self.html.is_some();
+        let pictures = matches!(self.format, InferFormat::Html | InferFormat::Dot)
+            || self.files.html.is_some();
         InferQuery {
             mode: match self.mode {
                 ModeArg::Estimate => Mode::Estimate,

@@ -9,9 +9,8 @@ use perfblame_check::Ended;
 use perfblame_check::web::{Site, WebCompared, WebOptions, compare};
 use perfblame_record::chrome::{Start, Task, Visit};
 
-use crate::args::{DiffFormat, WebArgs};
+use crate::args::WebArgs;
 use crate::diff::same_kind;
-use crate::diff_output::DiffOutput;
 use crate::failure::Failure;
 use crate::output;
 use crate::record::chrome::{USUAL_TIMEOUT, address, read_flow};
@@ -41,13 +40,7 @@ pub fn run(args: &WebArgs, terminal: &Terminal) -> anyhow::Result<ExitCode> {
     if let Some(least) = &args.min_delta {
         same_kind(least, &answer)?;
     }
-    let output = DiffOutput {
-        format: args.format,
-        limit: args.limit,
-        output: args.output.as_deref(),
-        html: args.html.as_deref(),
-    };
-    output.write(&answer, terminal)
+    args.answer.write(&answer, terminal)
 }
 
 /// What is known of how the answer came about.
@@ -111,7 +104,7 @@ impl WebArgs {
             rest_limit: self.browser.rest_limit,
             max_size: None,
         };
-        let draws = self.html.is_some() || self.format == DiffFormat::Html;
+        let draws = self.answer.draws();
         Ok(WebOptions {
             sites: [
                 self.site(self.before.as_ref(), self.before_cmd.as_ref(), 0)?,

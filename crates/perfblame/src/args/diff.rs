@@ -6,7 +6,7 @@ use clap::{Args as ClapArgs, ValueEnum, ValueHint};
 use perfblame_analysis::MinDelta;
 use perfblame_cct::Unit;
 
-use super::ScriptArgs;
+use super::{AnswerArgs, ScriptArgs};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -97,24 +97,8 @@ pub struct DiffArgs {
     #[command(flatten)]
     pub code: CodeArgs,
 
-    /// Text for people, Markdown for a pull request, JSON or SARIF for programs, HTML for a browser, DOT for Graphviz
-    #[arg(long, value_enum, default_value_t, value_name = "FORMAT", help_heading = "Output")]
-    pub format: DiffFormat,
-    /// Write to a file instead of standard output
-    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output")]
-    pub output: Option<PathBuf>,
-    /// Write a page beside whatever is printed: the answer with a flame graph of both sides, in one file
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output")]
-    pub html: Option<PathBuf>,
-    /// Show at most this many suspects, improvements and paths in text; 0 shows all. JSON has all suspects and the first 1,000 paths
-    #[arg(
-        long,
-        visible_alias = "top",
-        value_name = "ROWS",
-        default_value_t = 10,
-        help_heading = "Output"
-    )]
-    pub limit: usize,
+    #[command(flatten)]
+    pub answer: AnswerArgs,
 }
 
 /// What changed in the code.
@@ -147,17 +131,6 @@ impl CodeArgs {
         let Self { changes, classes, source, repo, base: _, head: _ } = self;
         changes.is_some() || !classes.is_empty() || !source.is_empty() || repo.is_some()
     }
-}
-
-#[derive(Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
-pub enum DiffFormat {
-    #[default]
-    Text,
-    Json,
-    Html,
-    Dot,
-    Markdown,
-    Sarif,
 }
 
 #[derive(Clone, Copy, Default, PartialEq, Eq, ValueEnum)]

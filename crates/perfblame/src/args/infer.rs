@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, ValueEnum, ValueHint};
 
+use super::AnswerFiles;
+
 const EXAMPLES: &str = "\
 Examples:
   perfblame infer perf.data                      where the time went: running, waiting, on what
@@ -45,12 +47,8 @@ pub struct InferArgs {
     /// Text for people, JSON for programs, HTML for a browser, DOT for Graphviz
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT", help_heading = "Output")]
     pub format: InferFormat,
-    /// Write to a file instead of standard output
-    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output")]
-    pub output: Option<PathBuf>,
-    /// Write a page beside whatever is printed
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output")]
-    pub html: Option<PathBuf>,
+    #[command(flatten)]
+    pub files: AnswerFiles,
     /// Show at most this many rows of each list in text; 0 shows all
     #[arg(
         long,

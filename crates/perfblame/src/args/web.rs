@@ -7,7 +7,7 @@ use clap::{Args as ClapArgs, ValueHint};
 
 use super::diff::least;
 use super::record::duration;
-use super::{BrowserArgs, DiffFormat, Least, ScriptArgs};
+use super::{AnswerArgs, BrowserArgs, Least, ScriptArgs};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -98,22 +98,6 @@ pub struct WebArgs {
     #[arg(long, value_name = "AMOUNT", value_parser = least, help_heading = "How")]
     pub min_delta: Option<Least>,
 
-    /// Text for people, Markdown for a pull request, JSON or SARIF for programs, HTML for a browser, DOT for Graphviz
-    #[arg(long, value_enum, default_value_t, value_name = "FORMAT", help_heading = "Output")]
-    pub format: DiffFormat,
-    /// Write to a file instead of standard output
-    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output")]
-    pub output: Option<PathBuf>,
-    /// Write a page beside whatever is printed
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output")]
-    pub html: Option<PathBuf>,
-    /// Show at most this many suspects, improvements and paths in text; 0 shows all
-    #[arg(
-        long,
-        visible_alias = "top",
-        value_name = "ROWS",
-        default_value_t = 10,
-        help_heading = "Output"
-    )]
-    pub limit: usize,
+    #[command(flatten)]
+    pub answer: AnswerArgs,
 }
