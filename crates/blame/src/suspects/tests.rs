@@ -173,6 +173,37 @@ fn a_call_made_twice_as_often_answers_for_all_below_it() {
     assert_eq!(compare(&after, 5, 5).suspects(), [("check".to_owned(), Kind::MoreCalls, 1)]);
 }
 
+/// Thirty functions that take little each, below one of two callees.
+fn thin_program() -> Program {
+    const NAMES: [&str; 30] = [
+        "a0", "a1", "a2", "a3", "a4", "a5", "a6", "a7", "a8", "a9", "b0", "b1", "b2", "b3", "b4",
+        "b5", "b6", "b7", "b8", "b9", "c0", "c1", "c2", "c3", "c4", "c5", "c6", "c7", "c8", "c9",
+    ];
+    let mut program = program();
+    for name in NAMES {
+        program.push((vec!["click", "sort", "render", name], 8.0));
+        program.push((vec!["click", "filter", "refresh", "render", name], 8.0));
+    }
+    program
+}
+
+#[test]
+fn costs_that_are_spread_thinly_below_one_callee_are_its() {
+    let after = slower(thin_program(), |stack| if stack.contains(&"filter") { 4.0 } else { 1.0 });
+    let compared = Compared::new(&runs(&thin_program(), 3, 1), &runs(&after, 3, 2));
+    assert_eq!(compared.suspects(), [("render".to_owned(), Kind::MoreCalls, 1)]);
+}
+
+#[test]
+fn what_does_not_grow_with_a_chain_is_above_the_call_that_is_made_more_often() {
+    let mut before = thin_program();
+    before.push((vec!["click", "filter"], 12.0));
+    before.push((vec!["click", "filter", "refresh"], 12.0));
+    let after = slower(before.clone(), |stack| if stack.contains(&"refresh") { 4.0 } else { 1.0 });
+    let compared = Compared::new(&runs(&before, 3, 1), &runs(&after, 3, 2));
+    assert_eq!(compared.suspects(), [("refresh".to_owned(), Kind::MoreCalls, 1)]);
+}
+
 #[test]
 fn the_runtime_is_reported_and_never_blamed() {
     let after = slower(program(), |stack| if stack.ends_with(&["gc"]) { 6.0 } else { 1.0 });

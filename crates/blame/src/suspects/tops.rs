@@ -88,7 +88,7 @@ pub(super) fn tops(
         if size <= budget && skip > at + 1 {
             budget -= size;
             if look.grew_alike(at, &whole, &mut sums) {
-                let lowest = look.lowest(at);
+                let lowest = look.first_called_more(at);
                 let row = NodeId::new(visible.rows[lowest] as usize);
                 let class = evidence.joint.class[row.index()];
                 tops.push(Top { row, class, reason: Reason::Alike });
@@ -217,6 +217,9 @@ impl Look<'_> {
             test(means);
         }
         test([rest[0].max(0.0), rest[1].max(0.0)]);
+        if self.one_call_strays(at, ratio, (small, large), whole) {
+            return false;
+        }
         // Of very many parts a few always stray; what they stray by must matter.
         let differ =
             chi_squared_tail(squares, parts - 1.0) < APART && apart > whole.delta.abs() * MISFIT;
@@ -241,6 +244,57 @@ impl Look<'_> {
             && others.delta.abs() > whole.delta.abs() * least
     }
 
+    /// Costs that are spread thinly stray by little each; all of them below one call stray together.
+    fn one_call_strays(
+        &self,
+        at: usize,
+        ratio: f64,
+        sides: (usize, usize),
+        whole: &Difference,
+    ) -> bool {
+        (at + 1..self.visible.end[at] as usize).any(|call| {
+            let means = self.means(call);
+            let (off, variance) = self.off(means, ratio, sides);
+            let about = ABOUT * (ratio - 1.0) * means[sides.0];
+            off.abs() > whole.delta.abs() * MISFIT
+                && off * off > (variance + about * about) * FAR_OFF * FAR_OFF
+        })
+    }
+
+    /// By how much a cost is off from what it would be had it grown by a factor from the first of `sides` to the
+    /// second, and the variance of that.
+    fn off(&self, means: [f64; 2], ratio: f64, (small, large): (usize, usize)) -> (f64, f64) {
+        let runs = self.costs.runs.map(|runs| runs.max(1) as f64);
+        let (little, much) = (means[small], means[large]);
+        let expected = self.noise.trend(much.max(ratio * little)) / runs[large];
+        let variance = expected + ratio * ratio * self.noise.trend(little) / runs[small];
+        (much - ratio * little, variance)
+    }
+
+    /// Of a chain of calls that grew together, the one that is called more often: what is beside the chain did not grow
+    /// above it, and did below. Where nothing tells, the lowest.
+    fn first_called_more(&self, at: usize) -> usize {
+        let chain = self.chain(at);
+        let [before, after] = self.means(at);
+        let sides = if after < before { (1, 0) } else { (0, 1) };
+        let ratio = (after / before).max(before / after);
+        let mut best = (0.0, chain.len() - 1);
+        let mut sum = 0.0;
+        for (place, pair) in chain.windows(2).enumerate().rev() {
+            let (caller, callee) = (self.means(pair[0]), self.means(pair[1]));
+            let beside = [0, 1].map(|side| (caller[side] - callee[side]).max(0.0));
+            let fits = |ratio: f64| {
+                let (off, variance) = self.off(beside, ratio, sides);
+                -(off * off / variance + variance.ln()) / 2.0
+            };
+            sum += fits(ratio) - fits(1.0);
+            if sum > best.0 {
+                best = (sum, place);
+            }
+        }
+        chain[best.1]
+    }
+
     fn class(&self, at: usize) -> u32 {
         self.evidence.joint.class[self.visible.rows[at] as usize]
     }
@@ -257,17 +311,24 @@ impl Look<'_> {
 
     /// From a call down to the lowest one that holds nearly all of its change.
     fn lowest(&self, at: usize) -> usize {
+        self.chain(at).last().copied().unwrap_or(at)
+    }
+
+    /// From a call down to the lowest one that holds nearly all of its change, with those between.
+    fn chain(&self, at: usize) -> Vec<usize> {
         let change = |at: usize| {
             let [before, after] = self.means(at);
             after - before
         };
+        let mut chain = vec![at];
         let mut at = at;
         while let Some(child) =
             (self.visible.children(at)).find(|child| change(*child) / change(at) >= NEARLY_ALL)
         {
             at = child;
+            chain.push(at);
         }
-        at
+        chain
     }
 }
 
