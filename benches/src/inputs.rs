@@ -336,3 +336,55 @@ pub fn listed_classes(jar: &Path) -> Result<Vec<String>> {
     let names = listed.lines().filter_map(|line| line.strip_suffix(".class"));
     Ok(names.filter(|name| !name.starts_with("META-INF")).map(str::to_owned).collect())
 }
+
+/// A bundle with its source map, a profile of it at work, and what the peer finds in the map.
+pub struct Bundle {
+    /// Where the peer is installed.
+    pub tools: String,
+    pub script: String,
+    pub map: String,
+    pub profile: String,
+    pub answers: String,
+}
+
+/// The program that is bundled: a compiler that compiles a library.
+const BUNDLED: &str = "
+import ts from 'typescript';
+import * as three from 'three';
+import { readFileSync } from 'node:fs';
+const text = readFileSync(process.argv[2], 'utf8') + `;var revision = ${three.REVISION};`;
+for (const target of [ts.ScriptTarget.ES5, ts.ScriptTarget.ES2020]) {
+  const done = ts.transpileModule(text, { compilerOptions: { target, module: ts.ModuleKind.CommonJS } });
+  console.log(done.outputText.length);
+}
+";
+
+/// The TypeScript compiler and three.js in one minified script, profiled by Node. `script` prepares the peer's answers.
+pub fn bundle(script: &str) -> Result<Bundle> {
+    let tools = perfblame_fixtures::tools();
+    let folder = folder()?.join("bundle");
+    let file = |name: &str| text(&folder.join(name));
+    let (script_file, map, answers) =
+        (file("bundle.js"), file("bundle.js.map"), file("answers.txt"));
+    let profile = made("bundle.cpuprofile", |out| {
+        fs::create_dir_all(&folder)?;
+        let place = text(&folder);
+        let install = ["install", "--silent", "--no-audit", "--no-fund", "--prefix", &place];
+        run("npm", &[&install[..], &["typescript@5.9.3", "three@0.150.0"]].concat())?;
+        let entry = file("main.mjs");
+        fs::write(&entry, BUNDLED)?;
+        let bundled = format!("--outfile={script_file}");
+        let esbuild = text(&tools.join("node_modules/esbuild/bin/esbuild"));
+        let how = ["--bundle", "--minify", "--sourcemap", "--platform=node", "--log-level=error"];
+        run(&esbuild, &[&how[..], &[&entry, &bundled]].concat())?;
+        let library = file("node_modules/three/build/three.module.js");
+        let (profile, name) =
+            (format!("--cpu-prof-dir={place}"), "--cpu-prof-name=made.cpuprofile");
+        let profiler = ["--cpu-prof", "--cpu-prof-interval", "100", name, &profile];
+        run("node", &[&profiler[..], &[&script_file, &library]].concat())?;
+        Ok(fs::rename(file("made.cpuprofile"), out)?)
+    })?;
+    let (tools, profile) = (text(&tools), text(&profile));
+    run("node", &[script, "prepare", &tools, &profile, &map, &answers])?;
+    Ok(Bundle { tools, script: script_file, map, profile, answers })
+}

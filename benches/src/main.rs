@@ -12,6 +12,7 @@ mod inputs;
 mod matching;
 mod measure;
 mod peers;
+mod source_maps;
 mod table;
 
 use anyhow::{Context, Result};
@@ -34,7 +35,9 @@ fn main() -> Result<()> {
     let in_process = in_process::BENCHES.iter().map(|(name, bench)| (*name, Work::Sure(*bench)));
     let diffs = diffs::BENCHES.iter().map(|(name, bench)| (*name, Work::Unsure(*bench)));
     let classes = classes::BENCHES.iter().map(|(name, bench)| (*name, Work::Unsure(*bench)));
-    for (name, work) in in_process.chain(diffs).chain(classes).filter(|(name, _)| wants(name)) {
+    let maps = source_maps::BENCHES.iter().map(|(name, bench)| (*name, Work::Unsure(*bench)));
+    let all = in_process.chain(diffs).chain(classes).chain(maps);
+    for (name, work) in all.filter(|(name, _)| wants(name)) {
         let mut found = match work {
             Work::Sure(bench) => bench(),
             Work::Unsure(bench) => bench().with_context(|| name.to_owned())?,

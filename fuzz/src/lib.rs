@@ -64,6 +64,22 @@ pub fn parse_source(data: &[u8]) {
     }
 }
 
+/// Takes `data` apart as a script: the first byte chooses the language. What is found must be nested and in order.
+pub fn outline_script(data: &[u8]) {
+    let Some((first, text)) = data.split_first() else { return };
+    let name = if first % 2 == 0 { "a.js" } else { "a.ts" };
+    let text = String::from_utf8_lossy(text);
+    let outline = perfblame_scripts::outline(&text, name);
+    assert!(outline.functions.is_sorted_by_key(|function| function.from));
+    for (row, function) in outline.functions.iter().enumerate() {
+        assert_eq!(function.parent.is_none(), row == 0);
+        assert!(function.parent.is_none_or(|parent| (parent as usize) < row));
+        assert!(function.from <= function.start && function.start <= function.end);
+        let _ = perfblame_scripts::name_of(&text, &outline, row);
+        let _ = (outline.starting_at(function.start), outline.around(function.end));
+    }
+}
+
 /// Compares `data` with itself but for one byte: as a jar, and as a class in a jar.
 pub fn compare_classes(data: &[u8]) {
     let mut other = data.to_vec();

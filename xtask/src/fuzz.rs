@@ -63,11 +63,12 @@ pub fn targets() -> Result<Vec<String>> {
     Ok(names)
 }
 
-/// Runs one target. It starts from the samples of its format, or from all where there are none.
+/// Runs one target. It starts from the samples of its format, from seeds of its own, or from all samples.
 fn fuzz(target: &str, seconds: u64) -> Result<()> {
     let format = target.strip_suffix("_never_panics").unwrap_or(target);
     let folder = shell::project().join("crates/readers/samples");
-    let samples = [folder.join(format), folder.join(format.replace('_', "-"))];
+    let own = shell::project().join("fuzz/seeds").join(format);
+    let samples = [folder.join(format), folder.join(format.replace('_', "-")), own];
     let samples = samples.into_iter().find(|folder| folder.is_dir()).unwrap_or(folder);
     let found = shell::project().join("fuzz/corpus").join(target);
     std::fs::create_dir_all(&found)?;

@@ -28,101 +28,206 @@ pub struct Found {
 }
 
 /// Looks up places, which must be sorted.
+///
+/// Segments of a line mostly come in the order of their columns, and then only the last one is remembered: minified
+/// bundles have all of their millions of segments on one line. A line that is in no order is read again and sorted.
 pub fn origins(mappings: &str, wanted: &[Place]) -> Found {
     let mut found = Found { origins: vec![None; wanted.len()], damaged: 0 };
-    let (mut source, mut line, mut column, mut name) = (0i64, 0i64, 0i64, 0i64);
-    let mut segments: Vec<(u32, Option<Origin>)> = Vec::new();
+    let mut reader = Reader { rest: mappings.as_bytes(), ..Reader::default() };
     let mut next = 0;
-    for (number, text) in mappings.as_bytes().split(|byte| *byte == b';').enumerate() {
-        let Ok(number) = u32::try_from(number) else { break };
-        if next == wanted.len() {
+    while let Some(place) = wanted.get(next) {
+        if reader.line == place.line {
+            let count = wanted[next..].iter().take_while(|other| other.line == place.line).count();
+            let places = next..next + count;
+            let start = reader;
+            if !reader.line_in_order(&wanted[places.clone()], &mut found.origins[places.clone()]) {
+                reader = start;
+                reader.line_in_no_order(&wanted[places.clone()], &mut found.origins[places]);
+            }
+            next += count;
+        } else {
+            reader.skip_line();
+        }
+        if reader.is_at_end() {
             break;
         }
-        let is_wanted = wanted[next].line == number;
-        segments.clear();
-        let mut generated = 0i64;
-        for segment in text.split(|byte| *byte == b',').filter(|segment| !segment.is_empty()) {
-            let mut fields = [0i64; 5];
-            let Some(count) = decode(segment, &mut fields) else {
-                found.damaged += 1;
-                continue;
-            };
-            generated = generated.saturating_add(fields[0]);
-            if count >= 4 {
-                source = source.saturating_add(fields[1]);
-                line = line.saturating_add(fields[2]);
-                column = column.saturating_add(fields[3]);
-            }
-            if count == 5 {
-                name = name.saturating_add(fields[4]);
-            }
-            let Ok(at) = u32::try_from(generated) else {
-                found.damaged += 1;
-                continue;
-            };
-            if !is_wanted {
-                continue;
-            }
-            let origin = match count {
-                4 | 5 => [source, line, column]
-                    .iter()
-                    .all(|part| u32::try_from(*part).is_ok())
-                    .then(|| {
-                        let place = Place::new(line as u32, column as u32);
-                        let name = u32::try_from(name).ok().filter(|_| count == 5);
-                        let generated = Place::new(number, at);
-                        Origin { generated, source: source as u32, place, name }
-                    }),
-                _ => None,
-            };
-            segments.push((at, origin));
-        }
-        if !is_wanted {
-            continue;
-        }
-        if !segments.is_sorted_by_key(|(at, _)| *at) {
-            segments.sort_by_key(|(at, _)| *at);
-        }
-        while let Some(place) = wanted.get(next).filter(|place| place.line == number) {
-            let after = segments.partition_point(|(at, _)| *at <= place.column);
-            let segment = after.checked_sub(1).and_then(|row| segments.get(row));
-            found.origins[next] = segment.and_then(|(_, origin)| *origin);
-            next += 1;
-        }
     }
+    found.damaged = reader.damaged;
     found
 }
 
-/// The numbers of a segment and how many there are; none when it is none.
-fn decode(segment: &[u8], fields: &mut [i64; 5]) -> Option<usize> {
-    let mut count = 0;
-    let (mut value, mut shift) = (0u64, 0u32);
-    for byte in segment {
-        let digit = u64::from(digit(*byte)?);
-        // Numbers have 32 bits: seven digits of five.
-        if shift > 30 {
+/// Where in the mappings one is, and what all segments before add up to.
+#[derive(Clone, Copy, Default)]
+struct Reader<'a> {
+    rest: &'a [u8],
+    line: u32,
+    /// Set once there is no further line.
+    ended: bool,
+    source: i64,
+    source_line: i64,
+    source_column: i64,
+    name: i64,
+    damaged: u64,
+}
+
+impl Reader<'_> {
+    fn is_at_end(&self) -> bool {
+        self.ended
+    }
+
+    fn skip_line(&mut self) {
+        self.each_segment(|_, _| true);
+    }
+
+    /// Answers for places of this line, sorted; false when its segments are not.
+    fn line_in_order(&mut self, wanted: &[Place], into: &mut [Option<Origin>]) -> bool {
+        let (mut next, mut last, mut last_at) = (0, None, None);
+        let is_sorted = self.each_segment(|at, origin| {
+            if last_at.is_some_and(|last| at < last) {
+                return false;
+            }
+            while wanted.get(next).is_some_and(|place| place.column < at) {
+                into[next] = last;
+                next += 1;
+            }
+            (last, last_at) = (origin, Some(at));
+            true
+        });
+        into[next..].fill(last);
+        is_sorted
+    }
+
+    fn line_in_no_order(&mut self, wanted: &[Place], into: &mut [Option<Origin>]) {
+        let mut segments: Vec<(u32, Option<Origin>)> = Vec::new();
+        self.each_segment(|at, origin| {
+            segments.push((at, origin));
+            true
+        });
+        segments.sort_by_key(|(at, _)| *at);
+        for (place, origin) in wanted.iter().zip(into) {
+            let after = segments.partition_point(|(at, _)| *at <= place.column);
+            let segment = after.checked_sub(1).and_then(|row| segments.get(row));
+            *origin = segment.and_then(|(_, origin)| *origin);
+        }
+    }
+
+    /// Hands the segments of a line to `take`, until that says no, and goes to the next line; true when all were taken.
+    fn each_segment(&mut self, mut take: impl FnMut(u32, Option<Origin>) -> bool) -> bool {
+        let mut column = 0i64;
+        loop {
+            let mut fields = [0i64; 5];
+            let decoded = decode(&mut self.rest, &mut fields);
+            match decoded {
+                Decoded::Segment(count) => {
+                    column = column.saturating_add(fields[0]);
+                    if count >= 4 {
+                        self.source = self.source.saturating_add(fields[1]);
+                        self.source_line = self.source_line.saturating_add(fields[2]);
+                        self.source_column = self.source_column.saturating_add(fields[3]);
+                    }
+                    if count == 5 {
+                        self.name = self.name.saturating_add(fields[4]);
+                    }
+                    match u32::try_from(column) {
+                        Ok(at) if !take(at, self.origin(at, count)) => return false,
+                        Ok(_) => {}
+                        Err(_) => self.damaged += 1,
+                    }
+                }
+                Decoded::Nothing => {}
+                Decoded::Damage => self.damaged += 1,
+            }
+            // What ended the segment.
+            let Some((end, rest)) = self.rest.split_first() else {
+                self.ended = true;
+                return true;
+            };
+            self.rest = rest;
+            if *end == b';' {
+                self.ended = self.line == u32::MAX;
+                self.line = self.line.saturating_add(1);
+                return true;
+            }
+        }
+    }
+
+    /// Where a segment at `at` with so many numbers comes from.
+    fn origin(&self, at: u32, count: usize) -> Option<Origin> {
+        if count < 4 {
             return None;
         }
-        value |= (digit & 31) << shift;
+        let place = Place::new(
+            u32::try_from(self.source_line).ok()?,
+            u32::try_from(self.source_column).ok()?,
+        );
+        Some(Origin {
+            generated: Place::new(self.line, at),
+            source: u32::try_from(self.source).ok()?,
+            place,
+            name: u32::try_from(self.name).ok().filter(|_| count == 5),
+        })
+    }
+}
+
+/// What stands up to the next `,` or `;`.
+enum Decoded {
+    /// So many numbers.
+    Segment(usize),
+    Nothing,
+    Damage,
+}
+
+/// What a byte is: a digit, the end of a segment, or nothing that may be there.
+const END: u8 = 64;
+const NONE: u8 = 65;
+const DIGITS: [u8; 256] = {
+    let mut digits = [NONE; 256];
+    let letters = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut at = 0;
+    while at < letters.len() {
+        digits[letters[at] as usize] = at as u8;
+        at += 1;
+    }
+    digits[b',' as usize] = END;
+    digits[b';' as usize] = END;
+    digits
+};
+
+/// The numbers of a segment; `rest` is at its end then.
+fn decode(rest: &mut &[u8], fields: &mut [i64; 5]) -> Decoded {
+    let bytes = *rest;
+    let mut count = 0;
+    let (mut value, mut shift) = (0u64, 0u32);
+    let (mut at, mut is_damaged) = (0, false);
+    while let Some(byte) = bytes.get(at) {
+        let digit = DIGITS[*byte as usize];
+        if digit == END {
+            break;
+        }
+        at += 1;
+        // Numbers have 32 bits: seven digits of five.
+        if digit == NONE || shift > 30 {
+            is_damaged = true;
+            continue;
+        }
+        value |= u64::from(digit & 31) << shift;
         shift += 5;
         if digit & 32 == 0 {
-            let sign = if value & 1 == 1 { -1 } else { 1 };
-            *fields.get_mut(count)? = sign * (value >> 1) as i64;
+            let number = (value >> 1) as i64;
+            match fields.get_mut(count) {
+                Some(field) => *field = if value & 1 == 1 { -number } else { number },
+                None => is_damaged = true,
+            }
             (value, shift) = (0, 0);
             count += 1;
         }
     }
-    (shift == 0 && matches!(count, 1 | 4 | 5)).then_some(count)
-}
-
-fn digit(byte: u8) -> Option<u8> {
-    match byte {
-        b'A'..=b'Z' => Some(byte - b'A'),
-        b'a'..=b'z' => Some(byte - b'a' + 26),
-        b'0'..=b'9' => Some(byte - b'0' + 52),
-        b'+' => Some(62),
-        b'/' => Some(63),
-        _ => None,
+    *rest = &bytes[at..];
+    match count {
+        _ if is_damaged || shift != 0 => Decoded::Damage,
+        0 => Decoded::Nothing,
+        1 | 4 | 5 => Decoded::Segment(count),
+        _ => Decoded::Damage,
     }
 }
 
@@ -187,6 +292,25 @@ mod tests {
         fn any_text_is_survived(text in "[A-Za-z0-9+/,;!]{0,200}", line in 0u32..5, column in 0u32..9) {
             let _ = origins(&text, &[Place::new(line, column), Place::new(line + 1, 0)]);
         }
+    }
+
+    #[test]
+    fn columns_may_go_back() {
+        // Columns 8, 2 and 4; then a line in order, which goes on from where the sources were.
+        let places =
+            [(0, 1), (0, 3), (0, 5), (0, 9), (1, 0)].map(|(line, column)| Place::new(line, column));
+        let found = origins("QAAA,NACA,EACA;AACA", &places);
+        let lines: Vec<Option<u32>> =
+            found.origins.iter().map(|origin| origin.map(|origin| origin.place.line)).collect();
+        assert_eq!(lines, [None, Some(1), Some(2), Some(0), Some(3)]);
+        assert_eq!(found.damaged, 0);
+    }
+
+    #[test]
+    fn what_is_no_segment_is_counted() {
+        let found = origins("AAAA,!,AA,gggggggggA,AAAAAA;AACA", &[Place::new(1, 0)]);
+        assert_eq!(found.damaged, 4);
+        assert_eq!(found.origins[0].map(|origin| origin.place.line), Some(1));
     }
 
     #[test]
