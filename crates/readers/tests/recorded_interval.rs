@@ -78,15 +78,16 @@ fn what_is_outside_of_the_recording_is_left_out() {
     check(
         &json!({"source": "DevTools", "perfblame": moments}),
         &expect![[r#"
-        wall: (idle) 20, work 40
-        samples: (idle) 2, work 3
-        events: across 5, inside 10, long 40
-        calls: across 1, inside 1, long 1
-        waits: work 55
-        calls outside of the recording: 2
-        samples outside of the recording: 2
-        took 50
-    "#]],
+            wall: (idle) 20, work 40
+            samples: (idle) 2, work 3
+            events: across 5, inside 10, long 40
+            calls: across 1, inside 1, long 1
+            waits: work 55
+            wait-count: work 2
+            calls outside of the recording: 2
+            samples outside of the recording: 2
+            took 50
+        "#]],
     );
 }
 
@@ -98,6 +99,7 @@ fn without_word_of_a_recording_all_counts() {
         events: across 14, across 6, early 5, inside 10, late 4, late 4, long 41
         calls: across 1, early 1, inside 1, late 1, long 1
         waits: work 79
+        wait-count: work 2
         took 99
     "#]];
     check(&json!({"source": "DevTools"}), &all);
