@@ -6,7 +6,7 @@ use std::hash::BuildHasher;
 use std::num::NonZeroU32;
 
 use hashbrown::hash_table::Entry;
-use hashbrown::{DefaultHashBuilder, HashTable};
+use hashbrown::{DefaultHashBuilder, HashSet, HashTable};
 use perfblame_cct::{Layer, NameKind, NameKinds, StringId, normalise_name};
 
 use super::home::home;
@@ -221,11 +221,12 @@ fn is_description(name: &str) -> bool {
 }
 
 /// Components that a minifier went over, on either side: most names have one or two letters, or nearly all at most
-/// three.
+/// three; or many functions share a line, and some have such names. Minifiers leave names of methods as they are.
 fn minified_homes(facts: &[Vec<Facts>; 2], names: &Texts<'_>, homes: usize) -> Vec<bool> {
     let mut minified = vec![false; homes];
     for facts in facts {
         let mut counts = vec![(0u32, [0u32; 2]); homes];
+        let mut lines = vec![(0u32, HashSet::new()); homes];
         let is_name = |fact: &&Facts| {
             let text = names.text(fact.name);
             let is_chosen = fact.is_used && fact.naming == Naming::Chosen;
@@ -236,10 +237,17 @@ fn minified_homes(facts: &[Vec<Facts>; 2], names: &Texts<'_>, homes: usize) -> V
             *named += 1;
             short[0] += u32::from(is_short(names.text(fact.name), 2));
             short[1] += u32::from(is_short(names.text(fact.name), 3));
+            if let Some(place) = fact.place {
+                let (placed, lines) = &mut lines[fact.home as usize];
+                *placed += 1;
+                lines.insert(place.line);
+            }
         }
         // Three are too few to tell; 0 is no component, where short names are somebody's choice.
         for (home, (named, [two, three])) in counts.into_iter().enumerate().skip(1) {
-            minified[home] |= named >= 4 && (two * 2 > named || three * 4 > named * 3);
+            let (placed, lines) = &lines[home];
+            let dense = *placed >= 8 && lines.len() as u32 * 4 <= *placed && two >= 2;
+            minified[home] |= named >= 4 && (two * 2 > named || three * 4 > named * 3) || dense;
         }
     }
     minified

@@ -12,6 +12,7 @@ use hashbrown::HashMap;
 use perfblame_cct::{FunctionShape, ScriptShapes, Symbols};
 
 use super::Why;
+use super::functions::Naming;
 use super::work::{NONE, Row, Work};
 use crate::Side;
 
@@ -52,7 +53,7 @@ pub(super) fn match_shapes(work: &mut Work<'_>, sides: [&Side<'_>; 2], which: Wh
             continue;
         }
         let pairs = Matching::of(&was.functions, &is.functions).run();
-        take(work, home, [was, is], &pairs);
+        take(work, home, [was, is], &pairs, which);
     }
 }
 
@@ -85,7 +86,7 @@ fn scripts(
 }
 
 /// Pairs the functions that stand where matched texts start.
-fn take(work: &mut Work<'_>, home: u32, shapes: [&ScriptShapes; 2], pairs: &[Pair]) {
+fn take(work: &mut Work<'_>, home: u32, shapes: [&ScriptShapes; 2], pairs: &[Pair], which: Which) {
     let at = [0, 1].map(|side: usize| {
         let mut at: HashMap<(u32, u32), Row> = HashMap::new();
         let open: Vec<Row> = work.open(side).collect();
@@ -109,6 +110,13 @@ fn take(work: &mut Work<'_>, home: u32, shapes: [&ScriptShapes; 2], pairs: &[Pai
             && work.fact(0, before).layers == work.fact(1, after).layers
         {
             let same_name = work.fact(0, before).name == work.fact(1, after).name;
+            let chosen = [(0, before), (1, after)]
+                .iter()
+                .all(|(side, row)| work.fact(*side, *row).naming == Naming::Chosen);
+            // Names that were left say more than what the code looks like.
+            if which == Which::Minified && chosen && !same_name {
+                continue;
+            }
             let why = if same_name && pair.why == Why::Code { Why::Name } else { pair.why };
             work.pair(before, after, why, pair.certainty);
         }

@@ -206,6 +206,31 @@ fn names_that_minifiers_made_up_say_nothing() {
 }
 
 #[test]
+fn names_of_methods_are_left_by_minifiers_and_short_ones_still_say_nothing() {
+    let methods = "9 main m.js!addLayer@4 m.js!onAdd@4 m.js!reset@4
+         9 main m.js!addLayer@4 m.js!project@4
+         9 main m.js!redraw@4 m.js!bounds@4
+         9 main m.js!redraw@4 m.js!toFeature@4";
+    check(
+        &format!(
+            "{methods}
+             9 main m.js!redraw@4 m.js!simplify@4 m.js!oe@5
+             1 main m.js!redraw@4 m.js!toFeature@4 m.js!Ae@5"
+        ),
+        &format!(
+            "{methods}
+             9 main m.js!redraw@4 m.js!simplify@4 m.js!Ni@6
+             1 main m.js!redraw@4 m.js!toFeature@4 m.js!oe@6"
+        ),
+        &expect![[r#"
+            Ae@5 = oe@6
+            oe@5 = Ni@6
+            Ni: was `oe` (same callers, 72 % sure)
+            oe: was `Ae` (same callers, 72 % sure)"#]],
+    );
+}
+
+#[test]
 fn made_up_names_of_one_build_are_believed() {
     check(
         "9 main m.js!a m.js!b read
