@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use perfblame_cct::{
     EventKind, EventSink, FrameId, Grain, Leaving, ProfileBuilder, StackEvent, Thread, ThreadId,
-    Times,
+    Times, UnknownCode,
 };
 use perfblame_fixtures::{synthetic_frames, synthetic_stacks};
 use perfblame_latency::Inference;
@@ -50,7 +50,7 @@ pub fn infer() -> Vec<Row> {
         let stack = &stacks[(round + thread * 499) % stacks.len()];
         let stack = if step == 2 { &[][..] } else { stack };
         let event = StackEvent { time: number as i64 * 100, thread: threads[thread], kind };
-        inference.event(&mut builder, event, stack);
+        inference.event(&mut builder, event, stack, &mut UnknownCode);
     }
     inference.finish(&mut builder);
     let seconds = start.elapsed().as_secs_f64();

@@ -2,7 +2,7 @@
 //! program. Readers hand them out one by one, in the order of time, as a trace is larger than memory; whoever infers
 //! something from them is an [`EventSink`].
 
-use crate::{FrameId, ProfileBuilder, StringId, ThreadId};
+use crate::{FrameId, ProfileBuilder, StringId, Symbols, ThreadId};
 
 /// One event of one thread.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -55,12 +55,44 @@ pub enum Leaving {
 /// Takes the events of a trace.
 pub trait EventSink {
     /// The next event and the stack at it, outermost frame first with the exact addresses where they are known; empty
-    /// where the event has none. Frames are those of `builder`, whose tree is the sink's to fill.
-    fn event(&mut self, builder: &mut ProfileBuilder, event: StackEvent, stack: &[FrameId]);
+    /// where the event has none. Frames are those of `builder`, whose tree is the sink's to fill; `code` is that of the
+    /// programs they are in.
+    fn event(
+        &mut self,
+        builder: &mut ProfileBuilder,
+        event: StackEvent,
+        stack: &[FrameId],
+        code: &mut dyn Code,
+    );
 
     /// Events are missing here.
     fn lost(&mut self, builder: &mut ProfileBuilder, events: u64);
 
     /// That was all.
     fn finish(&mut self, builder: &mut ProfileBuilder);
+}
+
+/// What the machine code of traced programs tells of their stacks. Frames are at the places where they call the next
+/// one, the innermost where it is. Answers never change, and are true where nothing is known.
+pub trait Code {
+    /// Whether one call can have been at `from` first and then, without having returned, at `to`; where both are the
+    /// same place, whether it can have come there again. A function that jumps to another one is still the same call.
+    fn can_follow(&mut self, symbols: &Symbols, from: FrameId, to: FrameId) -> bool;
+
+    /// Whether what is called at `caller` can be `callee` itself, without another frame between them.
+    fn can_call(&mut self, symbols: &Symbols, caller: FrameId, callee: FrameId) -> bool;
+}
+
+/// No code is at hand.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct UnknownCode;
+
+impl Code for UnknownCode {
+    fn can_follow(&mut self, _: &Symbols, _: FrameId, _: FrameId) -> bool {
+        true
+    }
+
+    fn can_call(&mut self, _: &Symbols, _: FrameId, _: FrameId) -> bool {
+        true
+    }
 }

@@ -72,6 +72,8 @@ enum KnownKind {
 pub(crate) struct Cleaned {
     /// Where the frame of the system call is.
     pub(crate) call: Option<usize>,
+    /// The function that makes it and was left out.
+    pub(crate) by: Option<FrameId>,
     /// The system call, by name.
     pub(crate) call_name: Option<StringId>,
     /// The outermost frames are missing.
@@ -204,7 +206,7 @@ impl Cleaner {
             let wraps = innermost.is_some_and(|frame| self.place(frame) == Place::CRuntime);
             if wraps && kernel_at > 1 {
                 kernel_at -= 1;
-                out.remove(kernel_at);
+                cleaned.by = Some(out.remove(kernel_at));
             }
         }
         if let Some(call) = call {

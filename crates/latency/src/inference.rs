@@ -12,18 +12,22 @@
 //! - *isNew* is set where frames **differ**; the paper's line 11 has it the wrong way round.
 //! - Functions that are called from another place of their caller than before are called anew. The paper compares
 //!   functions only, and takes two calls in a row for one.
+//! - Where the code of the program is at hand, calls that it cannot be one and the same are told apart.
 //! - The kernel tells when a system call ends and when a thread is off its processor: such ends and waits are taken as
 //!   they are and not inferred. A thread that is off its processor returns from nothing.
 //! - A call need not begin at its first event. So beside the paper's two modes each call has an expected latency, with
 //!   begin and return at their expected places between events, and the longest it can have been.
 //! - Where events were lost everything is closed at the last event that was seen; nothing is made up.
 
+mod order;
 mod stacks;
 mod waiting;
 
+pub(crate) use order::Made;
+
 use hashbrown::{HashMap, HashSet};
 use perfblame_cct::{
-    Cursor, EventKind, EventSink, FrameId, FunctionId, Leaving, OpenNode, Placement,
+    Code, Cursor, EventKind, EventSink, FrameId, FunctionId, Leaving, OpenNode, Placement,
     ProfileBuilder, StackEvent, ThreadId,
 };
 
@@ -34,6 +38,7 @@ use crate::tally::Tally;
 use crate::thread::ThreadState;
 use crate::totals::NodeLatency;
 use crate::{idle, metrics};
+use order::Order;
 
 /// When a call goes on from one event to the next.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -96,6 +101,7 @@ pub struct Inference {
     finished_waits: Vec<Wait>,
     instances: Vec<Instance>,
     clean: Vec<FrameId>,
+    order: Order,
     gaps: Gaps,
     /// The new calls of the stack at hand.
     cursors: Vec<Cursor>,
@@ -210,6 +216,17 @@ impl Inference {
     }
 }
 
+/// What is known of the stack in `Inference::clean`.
+#[derive(Clone, Copy, Debug)]
+struct Now {
+    /// The system call at its end.
+    made: Option<Made>,
+    /// Which begins now.
+    begins: bool,
+    /// So many of the innermost calls begin right now.
+    exact: usize,
+}
+
 /// The slot of a row in a table that grows.
 fn at<T: Clone + Default>(table: &mut Vec<T>, row: usize) -> &mut T {
     if table.len() <= row {
@@ -219,7 +236,13 @@ fn at<T: Clone + Default>(table: &mut Vec<T>, row: usize) -> &mut T {
 }
 
 impl EventSink for Inference {
-    fn event(&mut self, builder: &mut ProfileBuilder, event: StackEvent, stack: &[FrameId]) {
+    fn event(
+        &mut self,
+        builder: &mut ProfileBuilder,
+        event: StackEvent,
+        stack: &[FrameId],
+        code: &mut dyn Code,
+    ) {
         let StackEvent { time, thread, kind } = event;
         let row = self.state_of(builder, thread);
         if let EventKind::Queued(time) = kind {
@@ -308,11 +331,18 @@ impl EventSink for Inference {
         if let EventKind::Exit(_) = kind {
             self.waited_by_nature(builder, row, time, cleaned);
         }
+        let now = if broken {
+            Now { made: self.states[row].made, begins: false, exact }
+        } else {
+            let made = cleaned.call.map(|at| Made { at, by: cleaned.by });
+            Now { made, begins: matches!(kind, EventKind::Enter(_)), exact }
+        };
         if !broken {
-            self.learn(row, kind, exact);
+            self.learn(builder, row, kind, now, code);
         }
-        self.observe(builder, row, time, exact);
+        self.observe(builder, row, time, now, code);
         let state = &mut self.states[row];
+        state.made = now.made;
         if !stack.is_empty() {
             state.taken = time;
         }

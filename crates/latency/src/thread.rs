@@ -4,6 +4,7 @@ use perfblame_cct::{FrameId, OpenNode, StringId, ThreadId};
 
 use crate::calls::OpenCall;
 use crate::cleaning::LastStack;
+use crate::inference::Made;
 use crate::off_cpu::WaitKey;
 use crate::wait::WaitOn;
 
@@ -14,6 +15,8 @@ pub(crate) struct ThreadState {
     pub(crate) thread: ThreadId,
     /// The calls of its last stack, outermost first, with exact addresses.
     pub(crate) frames: Vec<FrameId>,
+    /// The system call at its end, also when it is over.
+    pub(crate) made: Option<Made>,
     /// That stack as it was taken.
     pub(crate) last: LastStack,
     /// The same calls.
@@ -67,6 +70,7 @@ impl Recent {
 pub(crate) struct Random {
     /// Its calls before them, and the context of the innermost.
     pub(crate) before: Vec<FrameId>,
+    pub(crate) made: Option<Made>,
     pub(crate) node: Option<OpenNode>,
     stacks: Vec<FrameId>,
     /// Where each of them ends.
@@ -140,6 +144,7 @@ impl ThreadState {
         Self {
             thread,
             frames: Vec::new(),
+            made: None,
             last: LastStack::default(),
             calls: Vec::new(),
             seen: 0,

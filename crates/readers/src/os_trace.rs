@@ -3,19 +3,24 @@
 //! Readers say what an event means with [`Traced`]; the [`Emitter`] makes of it what each thread concerned has to know:
 //! a switch is about the thread that leaves and the one that comes, a wake-up about the sleeper and who woke it.
 
+mod code;
 mod reorder;
 pub(crate) mod syscalls;
 pub(crate) mod text_events;
 
+use std::rc::Rc;
+
 use hashbrown::HashMap;
 use perfblame_cct::{
     EventKind, EventSink, FrameId, Leaving, Placement, Profile, ProfileBuilder, StackEvent,
-    ThreadId,
+    StringId, ThreadId,
 };
 
 use crate::error::ReadError;
+use crate::native::BinaryNames;
 use crate::perf_data::objects::RunDelay;
 use crate::text::number;
+use code::CodeTable;
 use reorder::{Held, Window};
 use syscalls::Machine;
 
@@ -192,19 +197,30 @@ pub(crate) struct Emitter<'s> {
     window: Window,
     /// What was noted beside the trace, and has not come up yet.
     delays: std::iter::Peekable<std::vec::IntoIter<RunDelay>>,
+    code: CodeTable,
 }
 
 impl<'s> Emitter<'s> {
     /// For events that are in order but for a few: they are held for so long that what is late finds its place.
     pub(crate) fn sorting(sink: &'s mut dyn EventSink) -> Self {
-        let delays = Vec::new().into_iter().peekable();
-        Self { sink, threads: HashMap::new(), window: Window::default(), delays }
+        let (delays, code) = (Vec::new().into_iter().peekable(), CodeTable::default());
+        Self { sink, threads: HashMap::new(), window: Window::default(), delays, code }
+    }
+
+    /// The same where addresses of frames are offsets in files that may be at hand.
+    pub(crate) fn sorting_with_files(sink: &'s mut dyn EventSink) -> Self {
+        Self { code: CodeTable::of_files(), ..Self::sorting(sink) }
     }
 
     /// For events that are in order, and what was noted of their threads meanwhile.
     pub(crate) fn in_order(sink: &'s mut dyn EventSink, delays: Vec<RunDelay>) -> Self {
-        let delays = delays.into_iter().peekable();
-        Self { sink, threads: HashMap::new(), window: Window::none(), delays }
+        let (delays, code) = (delays.into_iter().peekable(), CodeTable::default());
+        Self { sink, threads: HashMap::new(), window: Window::none(), delays, code }
+    }
+
+    /// The binary of a component is at hand; addresses of its frames are those it is linked for.
+    pub(crate) fn add_binary(&mut self, component: StringId, names: &Rc<BinaryNames>) {
+        self.code.add(component, names);
     }
 
     /// The next event of the trace, in the thread it happened in; `stack` is outermost first.
@@ -250,11 +266,11 @@ impl<'s> Emitter<'s> {
 
     fn hold(&mut self, builder: &mut ProfileBuilder, event: StackEvent, stack: &[FrameId]) {
         if self.window.is_none() {
-            return self.sink.event(builder, event, stack);
+            return self.sink.event(builder, event, stack, &mut self.code);
         }
         self.window.push(event, stack);
         if let Some(Held { event, stack }) = self.window.pop_full() {
-            self.sink.event(builder, event, &stack);
+            self.sink.event(builder, event, &stack, &mut self.code);
         }
     }
 
@@ -263,7 +279,8 @@ impl<'s> Emitter<'s> {
         while let Some(delay) = self.delays.next_if(|delay| delay.time <= time) {
             if let Some(thread) = self.threads.get(&delay.thread) {
                 let (time, kind) = (delay.time, EventKind::Queued(delay.nanos));
-                self.sink.event(builder, StackEvent { time, thread: *thread, kind }, &[]);
+                let event = StackEvent { time, thread: *thread, kind };
+                self.sink.event(builder, event, &[], &mut self.code);
             }
         }
     }
@@ -283,7 +300,7 @@ impl<'s> Emitter<'s> {
 
     fn flush(&mut self, builder: &mut ProfileBuilder) {
         while let Some(Held { event, stack }) = self.window.pop() {
-            self.sink.event(builder, event, &stack);
+            self.sink.event(builder, event, &stack, &mut self.code);
         }
     }
 }

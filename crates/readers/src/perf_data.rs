@@ -335,6 +335,7 @@ mod tests {
             _: &mut perfblame_cct::ProfileBuilder,
             _: perfblame_cct::StackEvent,
             _: &[perfblame_cct::FrameId],
+            _: &mut dyn perfblame_cct::Code,
         ) {
             self.events += 1;
         }

@@ -106,7 +106,7 @@ pub(crate) fn read_trace(
     if !is_trace(&input) {
         return Ok(Read::Profile(Box::new(read(input, options)?)));
     }
-    let (profile, placement) = read_lines(input, options, Some(Emitter::sorting(sink)))?;
+    let (profile, placement) = read_lines(input, options, Some(Emitter::sorting_with_files(sink)))?;
     Ok(Read::Trace(Box::new(profile), placement))
 }
 

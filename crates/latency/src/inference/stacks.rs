@@ -1,9 +1,10 @@
 //! From the last stack of a thread to the next: which calls go on, which are over and which begin, and what the time
 //! between is worth to each.
 
-use perfblame_cct::{Cursor, EventKind, FrameId, Leaving, ProfileBuilder};
+use perfblame_cct::{Code, Cursor, EventKind, FrameId, Leaving, ProfileBuilder};
 
-use super::{Continuity, Inference, Instance, at};
+use super::order::{Calls, Known};
+use super::{Inference, Instance, Now, at};
 use crate::calls::{End, OpenCall};
 use crate::gaps::Pieces;
 
@@ -50,35 +51,22 @@ impl Inference {
         }
     }
 
-    /// How many calls of a thread's last stack go on in `self.clean`.
-    fn in_common(&self, row: usize) -> usize {
-        self.going_on(&self.states[row].frames, &self.clean)
-    }
-
-    /// How many calls of a stack go on in the next.
-    fn going_on(&self, before: &[FrameId], now: &[FrameId]) -> usize {
-        let exact = before.iter().zip(now).take_while(|(before, now)| before == now).count();
-        let same = |at: usize| match (before.get(at), now.get(at)) {
-            (Some(before), Some(now)) => {
-                self.cleaner.function(*before) == self.cleaner.function(*now)
-            }
-            _ => false,
-        };
-        match self.options.continuity {
-            Continuity::CallSites => exact + usize::from(same(exact)),
-            Continuity::Functions => {
-                exact + (exact..before.len()).take_while(|at| same(*at)).count()
-            }
-        }
-    }
-
     /// Remembers the stack in `self.clean` where it was taken at random, and learns from such stacks when the thread does
-    /// something by itself again, with `exact` calls that begin right now. To be called before the stack is observed.
-    pub(super) fn learn(&mut self, row: usize, kind: EventKind, exact: usize) {
+    /// something by itself again. To be called before the stack is observed.
+    pub(super) fn learn(
+        &mut self,
+        builder: &ProfileBuilder,
+        row: usize,
+        kind: EventKind,
+        now: Now,
+        code: &mut dyn Code,
+    ) {
+        let Now { made, begins, exact } = now;
         let state = &mut self.states[row];
         if matches!(kind, EventKind::Tick | EventKind::SwitchOut(Leaving::Preempted)) {
             if state.random.is_empty() {
                 state.random.before.clone_from(&state.frames);
+                state.random.made = state.made;
                 state.random.node = state.calls.last().map(|call| call.cursor.node());
             }
             state.random.push(&self.clean);
@@ -89,7 +77,11 @@ impl Inference {
         }
         let random = std::mem::take(&mut self.states[row].random);
         let now = &self.clean[..self.clean.len().saturating_sub(exact)];
-        let common = self.going_on(&random.before, now);
+        let mut known = Known { code, symbols: &builder.symbols };
+        let stacks =
+            (Calls { frames: &random.before, made: random.made }, Calls { frames: now, made });
+        let continuity = self.options.continuity;
+        let common = self.order.going_on(&mut known, &self.cleaner, continuity, stacks, begins);
         let (gone, new) = (random.before.len() - common, now.len() - common);
         let pieces = Pieces { gone, between: usize::from(common > 0), new };
         let alike = |one: &[FrameId], other: &[FrameId]| {
@@ -144,14 +136,16 @@ impl Inference {
         }
     }
 
-    /// Takes the stack in `self.clean`, of which the innermost `exact` calls begin right now.
+    /// Takes the stack in `self.clean`.
     pub(super) fn observe(
         &mut self,
         builder: &mut ProfileBuilder,
         row: usize,
         time: i64,
-        exact: usize,
+        now: Now,
+        code: &mut dyn Code,
     ) {
+        let Now { made, begins, exact } = now;
         let state = &mut self.states[row];
         if state.fresh {
             if state.started == 0 {
@@ -161,8 +155,12 @@ impl Inference {
             }
             (state.seen, state.settled, state.fresh) = (time, time, false);
         }
-        let common = self.in_common(row);
         let state = &self.states[row];
+        let mut known = Known { code, symbols: &builder.symbols };
+        let before = Calls { frames: &state.frames, made: state.made };
+        let stacks = (before, Calls { frames: &self.clean, made });
+        let continuity = self.options.continuity;
+        let common = self.order.going_on(&mut known, &self.cleaner, continuity, stacks, begins);
         let before = state.frames.len();
         let gone = before - common;
         let new = (self.clean.len() - common).saturating_sub(exact);

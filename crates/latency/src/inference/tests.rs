@@ -15,12 +15,47 @@ use crate::WaitOn;
 struct Trace {
     builder: ProfileBuilder,
     inference: Inference,
+    code: DrawnCode,
+}
+
+/// Code as it is drawn: `f: 1 2 1, 3` for a function that can go from place 1 to 2 and back, and from 3 nowhere.
+/// Of functions that are not drawn nothing is known.
+#[derive(Default)]
+struct DrawnCode(Vec<(String, Vec<Vec<u64>>)>);
+
+impl DrawnCode {
+    fn new(text: &str) -> Self {
+        let way = |text: &str| text.split_whitespace().flat_map(str::parse).collect();
+        let functions = text.lines().filter_map(|line| line.trim().split_once(':'));
+        let ways = |text: &str| text.split(',').map(way).collect();
+        Self(functions.map(|(name, text)| (name.to_owned(), ways(text))).collect())
+    }
+}
+
+impl Code for DrawnCode {
+    fn can_follow(&mut self, symbols: &perfblame_cct::Symbols, from: FrameId, to: FrameId) -> bool {
+        let of = |frame| {
+            let frame = symbols.frame(frame);
+            (symbols.name(frame.function), frame.address.map_or(0, std::num::NonZeroU64::get))
+        };
+        let ((function, from), (other, to)) = (of(from), of(to));
+        let Some((_, ways)) = self.0.iter().find(|known| known.0 == function) else { return true };
+        let leads = |way: &Vec<u64>| {
+            let first = way.iter().position(|place| *place == from);
+            first.is_some_and(|first| way[first + 1..].contains(&to))
+        };
+        function == other && ways.iter().any(leads)
+    }
+
+    fn can_call(&mut self, symbols: &perfblame_cct::Symbols, _: FrameId, callee: FrameId) -> bool {
+        symbols.name(symbols.frame(callee).function) != "leaf"
+    }
 }
 
 impl Trace {
     fn new(options: Options) -> Self {
         let builder = ProfileBuilder::new(Grain::Functions, Times::Drop);
-        Self { builder, inference: Inference::new(options) }
+        Self { builder, inference: Inference::new(options), code: DrawnCode::default() }
     }
 
     fn frame(&mut self, word: &str) -> FrameId {
@@ -71,7 +106,8 @@ impl Trace {
             },
         };
         let stack: Vec<FrameId> = words.map(|word| self.frame(word)).collect();
-        self.inference.event(&mut self.builder, StackEvent { time, thread, kind }, &stack);
+        let event = StackEvent { time, thread, kind };
+        self.inference.event(&mut self.builder, event, &stack, &mut self.code);
     }
 
     fn finish(mut self) -> (Profile, Placement, Inference) {

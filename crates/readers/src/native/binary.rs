@@ -9,7 +9,7 @@ use super::dwarf::{Dwarf, SourceFrame};
 use super::elf::Elf;
 use super::locate;
 use super::mini_debug::mini_debug_file;
-use super::ranges::FunctionRanges;
+use super::ranges::{FunctionRange, FunctionRanges};
 use super::symbols::{SymbolAt, SymbolTable};
 
 /// The sections that say how to get from a frame to its caller, with their addresses.
@@ -129,10 +129,33 @@ impl BinaryNames {
 
     /// The start of the function that holds an address, where only the unwind tables know it.
     pub fn function_start(&self, address: u64) -> Option<u64> {
+        self.function_range(address).map(|range| range.start)
+    }
+
+    /// The function that holds an address, by the unwind tables.
+    pub fn function_range(&self, address: u64) -> Option<FunctionRange> {
         let ranges = self.ranges.get_or_init(|| {
             FunctionRanges::of_sections(self.binary.unwind_sections(), self.binary.elf.order)
         });
-        ranges.start_of(address)
+        ranges.holding(address)
+    }
+
+    /// The machine code of x86-64 at an address; none where it is not that, or not in the file.
+    pub fn code(&self, start: u64, size: u64) -> Option<Vec<u8>> {
+        let elf = &self.binary.elf;
+        let code = if elf.is_x86_64() { elf.code(start, size) } else { None };
+        elf.close();
+        code
+    }
+
+    /// The address that the byte at `offset` of the file is linked for.
+    pub fn address_of_offset(&self, offset: u64) -> Option<u64> {
+        self.binary.address_of_offset(offset)
+    }
+
+    /// True for names of one and the same open file.
+    pub fn is_of(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.binary, &other.binary)
     }
 
     /// The functions at an address, innermost first, by debug information; empty without.

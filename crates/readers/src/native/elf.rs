@@ -333,6 +333,22 @@ impl Elf {
         Some(bytes)
     }
 
+    /// True for machine code of x86-64, also for that with short pointers.
+    pub fn is_x86_64(&self) -> bool {
+        self.machine == super::symbols::EM_X86_64
+    }
+
+    /// What is loaded to an address as code.
+    pub fn code(&self, address: u64, size: u64) -> Option<Vec<u8>> {
+        let end = address.checked_add(size)?;
+        let holds = |segment: &&Segment| {
+            let segment_end = segment.address.saturating_add(segment.size);
+            segment.executable && segment.address <= address && end <= segment_end
+        };
+        let segment = self.segments.iter().find(holds)?;
+        self.read(segment.offset.checked_add(address - segment.address)?, size)
+    }
+
     /// The address that the byte at `offset` of the file is linked for; the offset itself when no segment has it.
     pub fn address_of_offset(segments: &[Segment], offset: u64) -> Option<u64> {
         let holds = |segment: &&Segment| {

@@ -7,7 +7,16 @@ use super::bytes::ByteOrder;
 
 /// Functions as ranges of addresses, sorted, without overlaps.
 #[derive(Debug, Default)]
-pub struct FunctionRanges(Vec<(u64, u64)>);
+pub struct FunctionRanges(Vec<FunctionRange>);
+
+/// The addresses of a function.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct FunctionRange {
+    pub start: u64,
+    pub end: u64,
+    /// It goes on in its middle where what it called threw an exception.
+    pub catches: bool,
+}
 
 impl FunctionRanges {
     /// The ranges that `.eh_frame` describes; what is damaged there is left out.
@@ -31,18 +40,20 @@ impl FunctionRanges {
                 && function.len() > 0
             {
                 let start = function.initial_address();
-                ranges.push((start, start.saturating_add(function.len())));
+                let end = start.saturating_add(function.len());
+                let catches = function.lsda().is_some();
+                ranges.push(FunctionRange { start, end, catches });
             }
         }
-        ranges.sort_unstable();
-        ranges.dedup_by_key(|range| range.0);
+        ranges.sort_unstable_by_key(|range| (range.start, range.end, range.catches));
+        ranges.dedup_by_key(|range| range.start);
         Self(ranges)
     }
 
-    /// The start of the function that holds `address`.
-    pub fn start_of(&self, address: u64) -> Option<u64> {
-        let after = self.0.partition_point(|range| range.0 <= address);
-        let (start, end) = *self.0.get(after.checked_sub(1)?)?;
-        (address < end).then_some(start)
+    /// The function that holds `address`.
+    pub fn holding(&self, address: u64) -> Option<FunctionRange> {
+        let after = self.0.partition_point(|range| range.start <= address);
+        let range = *self.0.get(after.checked_sub(1)?)?;
+        (address < range.end).then_some(range)
     }
 }

@@ -19,7 +19,7 @@ const SHN_UNDEF: u16 = 0;
 const SHN_LORESERVE: u16 = 0xff00;
 const SHF_EXECINSTR: u64 = 4;
 const EM_ARM: u16 = 40;
-const EM_X86_64: u16 = 62;
+pub const EM_X86_64: u16 = 62;
 const EM_AARCH64: u16 = 183;
 
 /// Tables of names up to this size are loaded whole: the many small libraries of a process need no open file each.

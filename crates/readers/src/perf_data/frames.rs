@@ -104,8 +104,13 @@ impl FrameTable {
         self.list.get(range.start as usize..range.end as usize).unwrap_or_default()
     }
 
-    /// Takes a mapped file, and loads the names of its functions.
-    pub fn add_module(&mut self, builder: &mut ProfileBuilder, id: ModuleId, told: ModuleTold) {
+    /// Takes a mapped file, and loads the names of its functions: which are handed out, with the component they are in.
+    pub fn add_module(
+        &mut self,
+        builder: &mut ProfileBuilder,
+        id: ModuleId,
+        told: ModuleTold,
+    ) -> (StringId, Option<Rc<BinaryNames>>) {
         let ModuleTold { path, kind, binary, build_id, object } = told;
         match &binary {
             Sought::Missing => builder.warn("missing-binaries", || {
@@ -144,8 +149,9 @@ impl FrameTable {
             self.modules.resize_with(at + 1, || None);
         }
         if let Some(row) = self.modules.get_mut(at) {
-            *row = Some(Module { path, kind, component, layer, names });
+            *row = Some(Module { path, kind, component, layer, names: names.clone() });
         }
+        (component, names.filter(|_| !in_kernel))
     }
 
     /// A process runs another program.

@@ -49,7 +49,12 @@ impl<'s> Naming<'s> {
         for told in told {
             let Self { builder, frames, .. } = self;
             match told {
-                Told::Module(id, module) => frames.add_module(builder, id, module),
+                Told::Module(id, module) => {
+                    let (component, names) = frames.add_module(builder, id, module);
+                    if let (Some(trace), Some(names)) = (&mut self.trace, names) {
+                        trace.add_binary(component, &names);
+                    }
+                }
                 Told::Metric(metric) => {
                     let metric = metric.filter(|_| self.trace.is_none());
                     let metric = metric.map(|metric| builder.metric(metric));
