@@ -79,6 +79,10 @@ pub trait Code {
     /// same place, whether it can have come there again. A function that jumps to another one is still the same call.
     fn can_follow(&mut self, symbols: &Symbols, from: FrameId, to: FrameId) -> bool;
 
+    /// How much a call has left to do behind a place of it before it returns, or in all: calls and loops that it can come
+    /// to, in no unit. None where nothing is known.
+    fn work(&mut self, symbols: &Symbols, from: FrameId, in_all: bool) -> Option<u32>;
+
     /// Whether what is called at `caller` can be `callee` itself, without another frame between them.
     fn can_call(&mut self, symbols: &Symbols, caller: FrameId, callee: FrameId) -> bool;
 }
@@ -90,6 +94,10 @@ pub struct UnknownCode;
 impl Code for UnknownCode {
     fn can_follow(&mut self, _: &Symbols, _: FrameId, _: FrameId) -> bool {
         true
+    }
+
+    fn work(&mut self, _: &Symbols, _: FrameId, _: bool) -> Option<u32> {
+        None
     }
 
     fn can_call(&mut self, _: &Symbols, _: FrameId, _: FrameId) -> bool {

@@ -2,7 +2,7 @@
 //!
 //! Of a gap only the order is known: first the calls that are gone returned, the innermost first, then there was the
 //! innermost of those that go on, then the new ones began, the outermost first. Each of these *pieces* has some part of
-//! the time. Four things tell how much:
+//! the time. Five things tell how much:
 //!
 //! - Taking a stack takes some microseconds, and they come after the time that is written down: nothing returns or
 //!   begins before they are over. In programs that make many system calls that is most of a gap. How long it takes is
@@ -13,6 +13,8 @@
 //!   of the same contexts that no stack fell into, in equal parts that of what was seen in the others: a server that
 //!   computes for less than a tick between two waits would otherwise compute in its loop.
 //! - Of a gap like none before, how gaps of this trace are divided as a rule; at first, evenly.
+//! - Where the code is at hand: what each call had left to do, or to do first, in calls and loops. What the rule gives to
+//!   several pieces is divided by that.
 //!
 //! `docs/eval-introperf.md` has what this is worth against exact traces.
 
@@ -51,17 +53,6 @@ impl Pieces {
             3 + usize::from(piece + 1 == self.count())
         }
     }
-
-    /// How many pieces there are of a kind.
-    fn of_kind(&self, kind: usize) -> usize {
-        match kind {
-            0 => self.gone.min(1),
-            1 => self.gone.saturating_sub(1),
-            2 => self.between,
-            3 => self.new.saturating_sub(1),
-            _ => self.new.min(1),
-        }
-    }
 }
 
 /// The contexts before and after a gap.
@@ -97,13 +88,14 @@ const RULE: f64 = 2.0;
 
 impl Gaps {
     /// Divides the time between two events. `pair` are the contexts before and after; `taken` where a stack was taken at
-    /// the first.
+    /// the first; `weights` is how much each piece has to do, all positive, or empty.
     pub(crate) fn divide(
         &mut self,
         (from, to): (i64, i64),
         pieces: Pieces,
         pair: Option<Pair>,
         taken: bool,
+        weights: &[f64],
     ) {
         let to = to.max(from);
         let cost = if taken { self.shortest.cost() } else { 0 };
@@ -120,20 +112,23 @@ impl Gaps {
         }
         let known = pair.and_then(|pair| by_pair.get(&pair)).map_or(&[][..], |known| &known.pieces);
         let seen: f64 = known.iter().map(|(_, times)| f64::from(*times)).sum();
-        let mut rule = [0.0; KINDS];
-        let mut sum = 0.0;
-        for (kind, rule) in rule.iter_mut().enumerate() {
-            let of_kind = pieces.of_kind(kind) as f64;
-            if of_kind > 0.0 {
-                *rule = hits[kind] as f64 / of_kind + EVEN / count as f64;
-                sum += *rule * of_kind;
-            }
+        let weight = |piece: usize| weights.get(piece).copied().unwrap_or(1.0);
+        let mut all = 0.0;
+        let mut of_kind = [0.0; KINDS];
+        for piece in 0..count {
+            all += weight(piece);
+            of_kind[pieces.kind(piece)] += weight(piece);
         }
+        let rule = |piece: usize| {
+            let kind = pieces.kind(piece);
+            weight(piece) * (hits[kind] as f64 / of_kind[kind] + EVEN / all)
+        };
+        let sum: f64 = (0..count).map(rule).sum();
         let mut so_far = 0.0;
         for piece in 0..count {
             let times = known.iter().find(|(hit, _)| *hit as usize == piece);
             let times = times.map_or(0.0, |(_, times)| f64::from(*times));
-            so_far += (times + RULE * rule[pieces.kind(piece)] / sum) / (seen + RULE);
+            so_far += (times + RULE * rule(piece) / sum) / (seen + RULE);
             // Halves and thirds are not exact.
             let end = start.saturating_add((gap as f64 * so_far + 1e-6) as i64);
             ends.push(end.min(to));
@@ -276,7 +271,7 @@ mod tests {
             for hit in hits {
                 gaps.hit(pieces, hit, OpenNode::new(2), pair);
             }
-            gaps.divide((from, from + gap), pieces, Some(pair), false);
+            gaps.divide((from, from + gap), pieces, Some(pair), false, &[]);
             let sum: i64 = (1..=pieces.count()).map(|piece| gaps.length(piece)).sum();
             prop_assert_eq!(sum, gap);
             prop_assert_eq!(gaps.end(pieces.count()), from + gap);
@@ -288,9 +283,9 @@ mod tests {
     fn times_of_damaged_files_do_no_harm() {
         let mut gaps = Gaps::default();
         let pieces = Pieces { gone: 1, between: 1, new: 1 };
-        gaps.divide((i64::MIN, i64::MAX), pieces, None, true);
+        gaps.divide((i64::MIN, i64::MAX), pieces, None, true, &[]);
         assert!(gaps.end(1) <= gaps.end(2));
-        gaps.divide((5, 3), pieces, None, true);
+        gaps.divide((5, 3), pieces, None, true, &[]);
         assert_eq!(gaps.length(1), 0);
         gaps.saw(i64::MIN);
         gaps.saw(i64::MAX);
@@ -301,7 +296,7 @@ mod tests {
         let mut gaps = Gaps::default();
         let pieces = Pieces { gone: 1, between: 1, new: 2 };
         let lengths = |gaps: &mut Gaps, pair| {
-            gaps.divide((100, 500), pieces, pair, false);
+            gaps.divide((100, 500), pieces, pair, false, &[]);
             [1, 2, 3, 4].map(|piece| gaps.length(piece))
         };
         assert_eq!(lengths(&mut gaps, None), [100; 4]);
@@ -321,14 +316,14 @@ mod tests {
             gaps.saw(if round % 4 == 0 { 5_200 } else { 90_000 });
         }
         let pieces = Pieces { gone: 1, between: 1, new: 0 };
-        gaps.divide((0, 6_000), pieces, None, true);
+        gaps.divide((0, 6_000), pieces, None, true, &[]);
         assert_eq!(gaps.length(1), 5_120 + 440);
-        gaps.divide((0, 6_000), pieces, None, false);
+        gaps.divide((0, 6_000), pieces, None, false, &[]);
         assert_eq!(gaps.length(1), 3_000);
         // Ticks are far apart, and not because it takes so long.
         let mut ticks = Gaps::default();
         (0..400).for_each(|_| ticks.saw(2_000_000));
-        ticks.divide((0, 6_000), pieces, None, true);
+        ticks.divide((0, 6_000), pieces, None, true, &[]);
         assert_eq!(ticks.length(1), 3_000);
     }
 }

@@ -102,6 +102,8 @@ pub struct Inference {
     instances: Vec<Instance>,
     clean: Vec<FrameId>,
     order: Order,
+    /// How much each piece of the gap that ends has to do.
+    weights: Vec<f64>,
     gaps: Gaps,
     /// The new calls of the stack at hand.
     cursors: Vec<Cursor>,

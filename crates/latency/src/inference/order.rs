@@ -35,6 +35,8 @@ pub(super) struct Order {
     again: Vec<Option<bool>>,
     follows: HashMap<(FrameId, FrameId), bool>,
     calls: HashMap<(FrameId, FrameId), bool>,
+    /// What calls have left to do, and have to do in all, by frame; zero where nothing is known.
+    work: Vec<Option<(u32, u32)>>,
 }
 
 /// So many answers are remembered; further questions are not asked.
@@ -82,6 +84,58 @@ impl Order {
                 self.calls.insert((caller, callee), answer);
                 answer
             }
+        }
+    }
+
+    /// What a call has left to do behind a place of it, and has to do in all.
+    fn work(&mut self, known: &mut Known<'_>, frame: FrameId) -> (u32, u32) {
+        let row = frame.index();
+        if self.work.len() <= row {
+            self.work.resize(row + 1, None);
+        }
+        *self.work[row].get_or_insert_with(|| {
+            let mut ask = |in_all| known.code.work(known.symbols, frame, in_all);
+            match (ask(false), ask(true)) {
+                (Some(left), Some(all)) => {
+                    (left.saturating_add(1), all.max(left).saturating_add(1))
+                }
+                _ => (0, 0),
+            }
+        })
+    }
+
+    /// How much each piece of a gap has to do, for calls of which `common` go on and `exact` begin only then: those that
+    /// are gone from the innermost on, the innermost that goes on, the new ones. Empty where too little is known.
+    pub(super) fn weigh(
+        &mut self,
+        known: &mut Known<'_>,
+        (before, now): (&[FrameId], &[FrameId]),
+        (common, exact): (usize, usize),
+        weights: &mut Vec<f64>,
+    ) {
+        weights.clear();
+        let gone = before.get(common..).unwrap_or_default();
+        weights.extend(gone.iter().rev().map(|frame| f64::from(self.work(known, *frame).0)));
+        let goes_on = common.checked_sub(1).and_then(|at| before.get(at).zip(now.get(at)));
+        if let Some((before, now)) = goes_on {
+            let (left, (then, _)) = (self.work(known, *before).0, self.work(known, *now));
+            let round = left <= then || self.can_follow(known, *now, *before);
+            weights.push(f64::from(if round { left } else { left - then }));
+        }
+        let new = now.len().saturating_sub(exact);
+        for frame in now.get(common..new).unwrap_or_default() {
+            let (left, all) = self.work(known, *frame);
+            let again = left > 0 && self.can_come_again(known, *frame);
+            weights.push(f64::from(if again { all } else { (all - left).max(all.min(1)) }));
+        }
+        // What is not known is like the rest.
+        let known = weights.iter().filter(|weight| **weight > 0.0);
+        let (sum, count) = known.fold((0.0, 0), |(sum, count), weight| (sum + weight, count + 1));
+        if count == 0 {
+            weights.clear();
+        }
+        for weight in weights.iter_mut().filter(|weight| **weight <= 0.0) {
+            *weight = sum / f64::from(count);
         }
     }
 

@@ -161,6 +161,8 @@ impl Inference {
         let stacks = (before, Calls { frames: &self.clean, made });
         let continuity = self.options.continuity;
         let common = self.order.going_on(&mut known, &self.cleaner, continuity, stacks, begins);
+        let stacks = (state.frames.as_slice(), self.clean.as_slice());
+        self.order.weigh(&mut known, stacks, (common, exact), &mut self.weights);
         let before = state.frames.len();
         let gone = before - common;
         let new = (self.clean.len() - common).saturating_sub(exact);
@@ -191,7 +193,7 @@ impl Inference {
         if taken && time > settled {
             self.gaps.saw(time - settled);
         }
-        self.gaps.divide((settled, time), pieces, pair, taken);
+        self.gaps.divide((settled, time), pieces, pair, taken, &self.weights);
         for piece in 1..=gone {
             self.own(row, before - piece, self.gaps.length(piece));
             let end = End { seen, expected: self.gaps.end(piece), latest: time };

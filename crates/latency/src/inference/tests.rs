@@ -47,6 +47,10 @@ impl Code for DrawnCode {
         function == other && ways.iter().any(leads)
     }
 
+    fn work(&mut self, _: &perfblame_cct::Symbols, _: FrameId, _: bool) -> Option<u32> {
+        None
+    }
+
     fn can_call(&mut self, symbols: &perfblame_cct::Symbols, _: FrameId, callee: FrameId) -> bool {
         symbols.name(symbols.frame(callee).function) != "leaf"
     }

@@ -69,8 +69,8 @@ impl Callee {
         match name {
             "abort" | "exit" | "_exit" | "_Exit" | "quick_exit" | "__stack_chk_fail"
             | "__assert_fail" | "__chk_fail" | "__fortify_fail" | "longjmp" | "_longjmp"
-            | "siglongjmp" | "__longjmp_chk" | "pthread_exit" | "__cxa_throw"
-            | "__cxa_rethrow" | "_Unwind_Resume" => Self::NeverReturns,
+            | "siglongjmp" | "__longjmp_chk" | "pthread_exit" | "__cxa_throw" | "__cxa_rethrow"
+            | "_Unwind_Resume" => Self::NeverReturns,
             "setjmp" | "_setjmp" | "__setjmp" | "sigsetjmp" | "__sigsetjmp" | "getcontext"
             | "swapcontext" | "vfork" | "__vfork" => Self::ReturnsTwice,
             _ => Self::Plain,
@@ -122,6 +122,58 @@ impl FunctionFlow {
         (row < self.turns.len()).then_some(row)
     }
 
+    /// What the function calls, so far as that is said.
+    pub fn callees(&self) -> impl Iterator<Item = u64> {
+        self.turns.iter().filter_map(|turn| match turn.kind {
+            Kind::Call(target) => target,
+            _ => None,
+        })
+    }
+
+    /// How much there is to do from a place on, or from the start: calls count as much as what is called, which `called`
+    /// says, and each loop as much as eight.
+    pub fn work(&self, from: Option<u64>, called: impl Fn(u64) -> u32) -> u32 {
+        let inside = |target: u64| {
+            (self.start..=self.turns.last().map_or(self.start, |turn| turn.at)).contains(&target)
+        };
+        let mut reached = vec![false; self.turns.len()];
+        let mut places = vec![from.unwrap_or(self.start)];
+        let mut work = 0u32;
+        while let Some(place) = places.pop() {
+            let Some(first) = self.turn_from(place) else { continue };
+            for (turn, reached) in self.turns.iter().zip(&mut reached).skip(first) {
+                if std::mem::replace(reached, true) {
+                    break;
+                }
+                let target = match turn.kind {
+                    Kind::Jump(target) | Kind::Branch(target) => Some(target),
+                    _ => None,
+                };
+                match target {
+                    Some(target) if inside(target) => {
+                        let more = if target <= turn.at { 8 } else { 0 };
+                        work = work.saturating_add(more);
+                        places.push(target);
+                    }
+                    Some(target) => work = work.saturating_add(called(target)),
+                    None => {
+                        let more = match turn.kind {
+                            Kind::End => 0,
+                            Kind::Anywhere => 8,
+                            Kind::Call(Some(target)) => called(target),
+                            _ => 1,
+                        };
+                        work = work.saturating_add(more);
+                    }
+                }
+                if !matches!(turn.kind, Kind::Call(_) | Kind::Branch(_)) {
+                    break;
+                }
+            }
+        }
+        work
+    }
+
     /// The address itself, or that behind the call in whose last byte it is: some tracers write return addresses one
     /// less than they are, so that they lie in the function that called.
     pub fn behind_call(&self, address: u64) -> u64 {
@@ -136,6 +188,11 @@ impl FunctionFlow {
     fn ends_before(&self, address: u64) -> bool {
         let turn = self.call_before(address).and_then(|row| self.turns.get(row));
         turn.is_some_and(|turn| matches!(turn.kind, Kind::LastCall(_)))
+    }
+
+    /// How many instructions lead elsewhere.
+    pub fn turns(&self) -> u64 {
+        self.turns.len() as u64
     }
 
     /// True where a call returns to this address.
@@ -281,9 +338,8 @@ impl Goal {
     ) -> Option<Self> {
         // The address may be behind the end of a function that calls what never returns.
         let before = functions(address.checked_sub(1)?);
-        let call = before.and_then(|function| {
-            Some((function.start, function.call_before(address)?))
-        });
+        let call =
+            before.and_then(|function| Some((function.start, function.call_before(address)?)));
         if again {
             // Whoever is there already needs a call to come there again.
             return call.map(|_| Self { address, call, turn: None });

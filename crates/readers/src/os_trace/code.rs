@@ -18,6 +18,9 @@ const LONGEST: u64 = 256 << 10;
 /// Bytes that are decoded and turns that are followed, for a whole trace: about a second.
 const STEPS: u64 = 1 << 26;
 
+/// More than this is much, however much it is.
+const MOST_WORK: u32 = 1 << 20;
+
 /// The code of components.
 #[derive(Default)]
 pub(crate) struct CodeTable {
@@ -35,6 +38,8 @@ struct Object {
     offsets: bool,
     /// By start.
     functions: HashMap<u64, Option<Rc<FunctionFlow>>>,
+    /// What functions do with all that they call, by start; none while it is being found out.
+    work: HashMap<u64, Option<u32>>,
     /// Return addresses that lie behind a call, and others.
     right: u64,
     wrong: u64,
@@ -121,6 +126,18 @@ impl Code for CodeTable {
         self.follows(symbols, &from, &to).unwrap_or(true)
     }
 
+    fn work(&mut self, symbols: &Symbols, from: FrameId, in_all: bool) -> Option<u32> {
+        let frame = *symbols.frame(from);
+        let (object, address) = self.object(symbols, &frame)?;
+        let Self { objects, spent, .. } = self;
+        let object = objects.get_mut(&object)?.as_mut()?;
+        // The address may be behind the end of a function that calls what never returns.
+        let function = object.function(address.checked_sub(1)?, spent)?;
+        *spent = spent.saturating_add(function.turns());
+        object.total_work(&function, spent);
+        Some(function.work((!in_all).then_some(address), |target| object.known_work(target)))
+    }
+
     fn can_call(&mut self, symbols: &Symbols, caller: FrameId, callee: FrameId) -> bool {
         let (caller, callee) = (*symbols.frame(caller), *symbols.frame(callee));
         callee.inlined || self.calls(symbols, &caller, &callee).unwrap_or(true)
@@ -129,7 +146,7 @@ impl Code for CodeTable {
 
 impl Object {
     fn new(names: Rc<BinaryNames>, offsets: bool) -> Self {
-        Self { names, offsets, functions: HashMap::new(), right: 0, wrong: 0 }
+        Self { names, offsets, functions: HashMap::new(), work: HashMap::new(), right: 0, wrong: 0 }
     }
 
     fn open(path: &str) -> Option<Self> {
@@ -164,6 +181,39 @@ impl Object {
         let flow = self.read(range.start, range.end, range.catches, spent).map(Rc::new);
         self.functions.insert(range.start, flow.clone());
         flow
+    }
+
+    /// What a function does, as far as it has been found out; what another object does nobody knows.
+    fn known_work(&self, address: u64) -> u32 {
+        let range = self.names.function_range(address);
+        let known = range.filter(|range| range.start == address);
+        known
+            .and_then(|range| *self.work.get(&range.start)?)
+            .map_or(1, |work| work.min(MOST_WORK) + 1)
+    }
+
+    /// Finds out what the functions that a function calls do, and those that they call.
+    fn total_work(&mut self, function: &FunctionFlow, spent: &mut u64) {
+        let mut open: Vec<u64> = function.callees().collect();
+        while let Some(start) = open.last().copied() {
+            let known = self.work.get(&start).copied();
+            let range = self.names.function_range(start).filter(|range| range.start == start);
+            let flow = if range.is_some() { self.function(start, spent) } else { None };
+            let (None | Some(None), Some(flow)) = (known, flow) else {
+                open.pop();
+                continue;
+            };
+            *spent = spent.saturating_add(flow.turns() + 1);
+            if known.is_none() {
+                self.work.insert(start, None);
+                // One that calls itself, by whatever way, counts once.
+                open.extend(flow.callees().filter(|callee| !self.work.contains_key(callee)));
+            } else {
+                let work = flow.work(None, |target| self.known_work(target));
+                self.work.insert(start, Some(work));
+                open.pop();
+            }
+        }
     }
 
     fn read(&self, start: u64, end: u64, catches: bool, spent: &mut u64) -> Option<FunctionFlow> {
