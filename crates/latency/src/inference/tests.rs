@@ -248,6 +248,62 @@ fn a_call_from_another_place_is_another_call() {
     assert_eq!(inference.totals(&place).iter().map(|row| row.count).max(), Some(1));
 }
 
+/// How many calls there are of each context, with this code.
+#[track_caller]
+fn check_counts(code: &str, options: Options, trace: &str, expected: &str) {
+    let mut drawn = Trace::new(options);
+    drawn.code = DrawnCode::new(code);
+    trace.lines().for_each(|line| drawn.feed(line));
+    let (profile, place, inference) = drawn.finish();
+    let totals = inference.totals(&place);
+    let counts = profile
+        .tree
+        .nodes()
+        .map(|node| format!("{} {}", profile.name_of(node), totals[node.index()].count));
+    assert_eq!(counts.collect::<Vec<_>>().join(", "), expected, "{code}");
+}
+
+#[test]
+fn what_the_code_does_not_permit_is_another_call() {
+    // From place 1 a call comes to 2; back only by another call.
+    let trace = "0 t * main/7 work/1 one\n10 t * main/7 work/2 two\n20 t * main/7 work/1 one";
+    let check =
+        |code: &str, expected: &str| check_counts(code, Options::default(), trace, expected);
+    check("", "main 1, work 1, one 2, two 1");
+    check("work: 1 2\nmain: 7 7", "main 1, work 2, one 2, two 1");
+    check("work: 1 2 1", "main 1, work 1, one 2, two 1");
+    // If no way leads back to where it was called, its caller was called anew as well; but somebody must go on.
+    check("work: 1 2\nmain: 7", "main 1, work 1, one 2, two 1");
+    let paper = Options { continuity: Continuity::Functions, ..Options::default() };
+    check_counts("work: 1 2\nmain: 7 7", paper, trace, "main 1, work 1, one 2, two 1");
+}
+
+#[test]
+fn a_system_call_from_the_same_place_tells_calls_apart() {
+    let kernel = "entry_SYSCALL_64_after_hwframe@k do_syscall_64@k";
+    let calls = |stack: &str, exits: bool| {
+        let at = |time: u32, kind: &str| format!("{time} t {kind}read {stack} {kernel} x@k");
+        let all = [at(0, "+"), at(10, "-"), at(20, "+"), at(30, "-")];
+        let kept = all.iter().enumerate().filter(|(row, _)| exits || row % 2 == 0);
+        kept.map(|(_, line)| line.as_str()).collect::<Vec<_>>().join("\n")
+    };
+    let check = |code: &str, stack: &str, expected: &str| {
+        for exits in [true, false] {
+            check_counts(code, Options::default(), &calls(stack, exits), expected);
+        }
+    };
+    let stack = "main/7 work/1 read@libc";
+    check("", stack, "main 1, work 1, read 2");
+    check("read: 9\nwork: 1\nmain: 7 7", stack, "main 1, work 2, read 2");
+    // A function of the library may make several.
+    check("read: 1 1\nwork: 1\nmain: 7 7", stack, "main 1, work 1, read 2");
+    check("read: 9\nwork: 1 1\nmain: 7 7", stack, "main 1, work 1, read 2");
+    // The program makes the system call itself.
+    check("work: 1\nmain: 7 7", "main/7 work/1", "main 1, work 2, read 2");
+    // Frames are missing here: who called the leaf is not known.
+    check("leaf: 1\nwork: 1\nmain: 7 7", "main/7 work/1 leaf/1", "main 1, work 1, leaf 2, read 2");
+}
+
 #[test]
 fn system_calls_end_where_the_kernel_says_so() {
     let kernel = "entry_SYSCALL_64_after_hwframe@k do_syscall_64@k";
