@@ -133,6 +133,13 @@ fn claims(text: &mut String, measured: &Measured) {
             all.iter().filter(better).count(),
             all.len()
         );
+        let of_seen = |row: &&&Inferred| row.of_seen[2] <= row.of_seen[0].min(row.of_seen[1]) / 2.0;
+        let _ = writeln!(
+            text,
+            "- Over those of them that are on a stack it is so in {} of {}.",
+            all.iter().filter(of_seen).count(),
+            all.len()
+        );
     }
     for row in &measured.overhead {
         let _ = writeln!(
