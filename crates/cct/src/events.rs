@@ -75,6 +75,9 @@ pub trait EventSink {
 /// What the machine code of traced programs tells of their stacks. Frames are at the places where they call the next
 /// one, the innermost where it is. Answers never change, and are true where nothing is known.
 pub trait Code {
+    /// False where nothing is known, and nobody need ask.
+    fn is_at_hand(&self) -> bool;
+
     /// Whether one call can have been at `from` first and then, without having returned, at `to`; where both are the
     /// same place, whether it can have come there again. A function that jumps to another one is still the same call.
     fn can_follow(&mut self, symbols: &Symbols, from: FrameId, to: FrameId) -> bool;
@@ -92,6 +95,10 @@ pub trait Code {
 pub struct UnknownCode;
 
 impl Code for UnknownCode {
+    fn is_at_hand(&self) -> bool {
+        false
+    }
+
     fn can_follow(&mut self, _: &Symbols, _: FrameId, _: FrameId) -> bool {
         true
     }

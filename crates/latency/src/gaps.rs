@@ -53,6 +53,17 @@ impl Pieces {
             3 + usize::from(piece + 1 == self.count())
         }
     }
+
+    /// How many pieces there are of a kind.
+    fn of_kind(&self, kind: usize) -> usize {
+        match kind {
+            0 => self.gone.min(1),
+            1 => self.gone.saturating_sub(1),
+            2 => self.between,
+            3 => self.new.saturating_sub(1),
+            _ => self.new.min(1),
+        }
+    }
 }
 
 /// The contexts before and after a gap.
@@ -112,23 +123,28 @@ impl Gaps {
         }
         let known = pair.and_then(|pair| by_pair.get(&pair)).map_or(&[][..], |known| &known.pieces);
         let seen: f64 = known.iter().map(|(_, times)| f64::from(*times)).sum();
-        let weight = |piece: usize| weights.get(piece).copied().unwrap_or(1.0);
-        let mut all = 0.0;
         let mut of_kind = [0.0; KINDS];
-        for piece in 0..count {
-            all += weight(piece);
-            of_kind[pieces.kind(piece)] += weight(piece);
+        if weights.is_empty() {
+            of_kind = std::array::from_fn(|kind| pieces.of_kind(kind) as f64);
         }
-        let rule = |piece: usize| {
-            let kind = pieces.kind(piece);
-            weight(piece) * (hits[kind] as f64 / of_kind[kind] + EVEN / all)
-        };
-        let sum: f64 = (0..count).map(rule).sum();
+        for (piece, weight) in weights.iter().enumerate() {
+            of_kind[pieces.kind(piece)] += weight;
+        }
+        let all: f64 = of_kind.iter().sum();
+        let mut rule = [0.0; KINDS];
+        let mut sum = 0.0;
+        for (kind, rule) in rule.iter_mut().enumerate() {
+            if of_kind[kind] > 0.0 {
+                *rule = hits[kind] as f64 / of_kind[kind] + EVEN / all;
+                sum += *rule * of_kind[kind];
+            }
+        }
         let mut so_far = 0.0;
         for piece in 0..count {
             let times = known.iter().find(|(hit, _)| *hit as usize == piece);
             let times = times.map_or(0.0, |(_, times)| f64::from(*times));
-            so_far += (times + RULE * rule(piece) / sum) / (seen + RULE);
+            let weight = weights.get(piece).copied().unwrap_or(1.0);
+            so_far += (times + RULE * weight * rule[pieces.kind(piece)] / sum) / (seen + RULE);
             // Halves and thirds are not exact.
             let end = start.saturating_add((gap as f64 * so_far + 1e-6) as i64);
             ends.push(end.min(to));

@@ -114,6 +114,9 @@ impl Order {
         weights: &mut Vec<f64>,
     ) {
         weights.clear();
+        if !known.code.is_at_hand() {
+            return;
+        }
         let gone = before.get(common..).unwrap_or_default();
         weights.extend(gone.iter().rev().map(|frame| f64::from(self.work(known, *frame).0)));
         let goes_on = common.checked_sub(1).and_then(|at| before.get(at).zip(now.get(at)));
@@ -161,6 +164,9 @@ impl Order {
         // What begins now did not go on, whatever it is called.
         let own = now.made.filter(|_| begins).map_or(usize::MAX, |made| made.at);
         let (exact, plain) = (exact.min(own), plain.min(own));
+        if !known.code.is_at_hand() {
+            return plain;
+        }
         let mut inner = match (before.level(cleaner, exact), now.level(cleaner, exact)) {
             (Level::Function(before), Level::Function(now)) => {
                 if self.can_follow(known, before, now) {

@@ -33,6 +33,10 @@ impl DrawnCode {
 }
 
 impl Code for DrawnCode {
+    fn is_at_hand(&self) -> bool {
+        !self.0.is_empty()
+    }
+
     fn can_follow(&mut self, symbols: &perfblame_cct::Symbols, from: FrameId, to: FrameId) -> bool {
         let of = |frame| {
             let frame = symbols.frame(frame);

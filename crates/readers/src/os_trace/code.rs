@@ -121,6 +121,10 @@ impl CodeTable {
 }
 
 impl Code for CodeTable {
+    fn is_at_hand(&self) -> bool {
+        (self.of_files || !self.objects.is_empty()) && self.spent < STEPS
+    }
+
     fn can_follow(&mut self, symbols: &Symbols, from: FrameId, to: FrameId) -> bool {
         let (from, to) = (*symbols.frame(from), *symbols.frame(to));
         self.follows(symbols, &from, &to).unwrap_or(true)
