@@ -9,9 +9,9 @@
 //!   read off the shortest gaps.
 //! - Clocks and other programs interrupt a thread at moments it knows nothing of. Where such a stack falls into a gap,
 //!   it says which piece it hit; a gap between the same two contexts without one is taken to be like those with.
-//! - What such a stack saw may have begun and returned within the gap. The time of the calls that go on is then, in gaps
-//!   of the same contexts that no stack fell into, in equal parts that of what was seen in the others: a server that
-//!   computes for less than a tick between two waits would otherwise compute in its loop.
+//! - What such a stack saw may have begun and returned within a piece. The time of that piece is then, in gaps of the
+//!   same contexts that no stack fell into, in equal parts that of what was seen in the others: a server that computes
+//!   for less than a tick between two waits would otherwise compute in its loop.
 //! - Of a gap like none before, how gaps of this trace are divided as a rule; at first, evenly.
 //! - Where the code is at hand: what each call had left to do, or to do first, in calls and loops. What the rule gives to
 //!   several pieces is divided by that.
@@ -73,8 +73,8 @@ pub(crate) type Pair = (OpenNode, OpenNode);
 #[derive(Debug, Default)]
 struct Known {
     pieces: Vec<(u32, u32)>,
-    /// Contexts, where the calls that go on were hit or what they called.
-    contexts: Vec<(OpenNode, u32)>,
+    /// By piece, the contexts that were hit: the call's own, or those of what it called.
+    contexts: HashMap<(u32, OpenNode), u32>,
 }
 
 /// What is known of gaps so far.
@@ -85,8 +85,8 @@ pub(crate) struct Gaps {
     hits: [u64; KINDS],
     /// And in gaps between two contexts: the piece, and how often.
     by_pair: HashMap<Pair, Known>,
-    /// Of gaps that no such stack fell into, after the first that one did: the context that goes on, and its time.
-    unseen: HashMap<(Pair, ThreadId), (OpenNode, i64)>,
+    /// Of gaps that no such stack fell into, after the first that one did, by piece: the call that has it, and its time.
+    unseen: HashMap<(Pair, ThreadId, u32), (OpenNode, i64)>,
     /// Where the pieces of the gap at hand end, the first of them at 0.
     ends: Vec<i64>,
 }
@@ -176,20 +176,27 @@ impl Gaps {
             return;
         }
         let known = self.by_pair.entry(pair).or_default();
-        if pieces.between > 0 && piece == pieces.gone {
-            count(&mut known.contexts, context);
-        }
+        let number = u32::try_from(piece).unwrap_or(u32::MAX);
+        let times = known.contexts.entry((number, context)).or_default();
+        *times = times.saturating_add(1);
         // Where there is but one piece, it has all the time anyway.
         if pieces.count() > 1 {
             self.hits[pieces.kind(piece)] += 1;
-            count(&mut known.pieces, u32::try_from(piece).unwrap_or(u32::MAX));
+            count(&mut known.pieces, number);
         }
     }
 
-    /// No stack fell into a gap, of which the calls that go on have so much time.
-    pub(crate) fn not_seen(&mut self, pair: Pair, thread: ThreadId, goes_on: OpenNode, time: i64) {
-        if time > 0 && self.by_pair.get(&pair).is_some_and(|known| !known.contexts.is_empty()) {
-            let slot = self.unseen.entry((pair, thread)).or_insert((goes_on, 0));
+    /// True when stacks fell into other gaps between these contexts.
+    pub(crate) fn is_known(&self, pair: Pair) -> bool {
+        self.by_pair.contains_key(&pair)
+    }
+
+    /// No stack fell into the gap at hand, of which a call has this piece, counted from 1.
+    pub(crate) fn not_seen(&mut self, pair: Pair, thread: ThreadId, piece: usize, call: OpenNode) {
+        let time = self.length(piece);
+        if time > 0 {
+            let number = u32::try_from(piece - 1).unwrap_or(u32::MAX);
+            let slot = self.unseen.entry((pair, thread, number)).or_insert((call, 0));
             slot.1 = slot.1.saturating_add(time);
         }
     }
@@ -198,14 +205,15 @@ impl Gaps {
     pub(crate) fn spread(&mut self, tally: &mut Tally) {
         let mut unseen: Vec<_> = self.unseen.drain().collect();
         unseen.sort_unstable_by_key(|(place, _)| *place);
-        for ((pair, thread), (goes_on, time)) in unseen {
+        for ((pair, thread, piece), (call, time)) in unseen {
             let Some(known) = self.by_pair.get(&pair) else { continue };
-            // One more for what goes on: a single stack does not say that it was always so.
-            let all = known.contexts.iter().fold(1, |sum, (_, times)| sum + i128::from(*times));
-            for (context, times) in known.contexts.iter().filter(|(node, _)| *node != goes_on) {
+            let contexts = known.contexts.iter().filter(|((of, _), _)| *of == piece);
+            // One more for the call itself: a single stack does not say that it was always so.
+            let all = contexts.clone().fold(1, |sum, (_, times)| sum + i128::from(*times));
+            for ((_, context), times) in contexts.filter(|((_, node), _)| *node != call) {
                 let part = (i128::from(time) * i128::from(*times) / all) as i64;
                 tally.add(*context, thread, part, 0);
-                tally.add(goes_on, thread, part.saturating_neg(), 0);
+                tally.add(call, thread, part.saturating_neg(), 0);
             }
         }
     }

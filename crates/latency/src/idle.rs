@@ -177,7 +177,9 @@ fn look_at(
         return Site::BottomOfLoop;
     }
     let Some(round) = branches.loop_around(builder, key.node) else { return Site::BottomOfLoop };
-    let calls = inference.tally.calls(round, key.thread).max(1);
+    // Whether each round is a call of its own, as the code may tell, does not matter: somebody goes round.
+    let splits = inference.splits.get(&(round, key.thread)).copied().unwrap_or(0);
+    let calls = inference.tally.calls(round, key.thread).saturating_sub(splits).max(1);
     let rounds = if calls <= 2 { ROUNDS } else { MANY_ROUNDS };
     if count >= rounds.saturating_mul(calls) {
         Site::BottomOfLoop

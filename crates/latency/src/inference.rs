@@ -102,6 +102,8 @@ pub struct Inference {
     instances: Vec<Instance>,
     clean: Vec<FrameId>,
     order: Order,
+    /// How often the code alone tells that a call is another one, by context and thread.
+    pub(crate) splits: HashMap<(OpenNode, ThreadId), u64>,
     /// How much each piece of the gap that ends has to do.
     weights: Vec<f64>,
     gaps: Gaps,

@@ -13,11 +13,11 @@ pub fn document(measured: &Measured, seed: u64) -> String {
     let mut text = String::from("# The experiment of ZAM, rerun\n\n");
     let _ = writeln!(
         text,
-        "`cargo xtask eval zam` makes the cases, records them and writes this file; seed {seed}.\n"
+        "`cargo xtask eval zam --seed {seed}` makes the cases, records them and writes this file.\n"
     );
     text.push_str(HOW);
     text.push('\n');
-    text.push_str(&tables(measured));
+    text.push_str(&tables(measured, seed));
     text
 }
 

@@ -96,7 +96,7 @@ fn main() -> Result<()> {
     let measured = evaluation.all(&apps, &specs, BUGS, || bar.inc(1))?;
     bar.finish_and_clear();
     work::write_whole(&folder.join("measured.json"), &serde_json::to_vec(&measured)?)?;
-    std::io::stdout().lock().write_all(table::tables(&measured).as_bytes())?;
+    std::io::stdout().lock().write_all(table::tables(&measured, args.seed).as_bytes())?;
     if let Some(path) = &args.out {
         let text = document(&measured, args.seed);
         std::fs::write(path, text).with_context(|| path.display().to_string())?;

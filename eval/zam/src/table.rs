@@ -64,7 +64,7 @@ fn rates(sum: &Sum) -> Vec<String> {
 }
 
 /// The document's tables.
-pub fn tables(measured: &Measured) -> String {
+pub fn tables(measured: &Measured, seed: u64) -> String {
     let rows = &measured.rows;
     let of_paper = |row: &Row| row.truth.kind.is_of_paper();
     let mut text = String::new();
@@ -106,7 +106,7 @@ pub fn tables(measured: &Measured) -> String {
     table_6(&mut text, rows);
     bugs(&mut text, measured);
     applications(&mut text, rows);
-    misses(&mut text, measured);
+    misses(&mut text, measured, seed);
     text
 }
 
@@ -352,9 +352,12 @@ fn applications(text: &mut String, rows: &[Row]) {
 }
 
 /// What `suspects` got wrong, each with what it was.
-fn misses(text: &mut String, measured: &Measured) {
+fn misses(text: &mut String, measured: &Measured, seed: u64) {
+    // They are those of one seed; others draw other cases.
+    let mut lines = REASONS.lines();
+    let is_theirs = lines.next() == Some(&*format!("Seed {seed}"));
     let reasons: BTreeMap<&str, &str> =
-        REASONS.lines().filter_map(|line| line.split_once(": ")).collect();
+        lines.filter(|_| is_theirs).filter_map(|line| line.split_once(": ")).collect();
     let _ = writeln!(
         text,
         "## What went wrong\n\nEvery case in which the first suspect is not the cause, or something else is blamed, with {PAIRS} pairs.\n"

@@ -142,7 +142,8 @@ impl Order {
         }
     }
 
-    /// How many calls of a stack go on in the next; `begins` where that is taken as a system call begins.
+    /// How many calls of a stack go on in the next, and how many would without the code; `begins` where that is taken as a
+    /// system call begins.
     pub(super) fn going_on(
         &mut self,
         known: &mut Known<'_>,
@@ -150,7 +151,7 @@ impl Order {
         continuity: Continuity,
         (before, now): (Calls<'_>, Calls<'_>),
         begins: bool,
-    ) -> usize {
+    ) -> (usize, usize) {
         let pairs = before.frames.iter().zip(now.frames);
         let exact = pairs.take_while(|(before, now)| before == now).count();
         let same = |at: usize| match (before.frames.get(at), now.frames.get(at)) {
@@ -158,24 +159,25 @@ impl Order {
             _ => false,
         };
         if continuity == Continuity::Functions {
-            return exact + (exact..before.frames.len()).take_while(|at| same(*at)).count();
+            let all = exact + (exact..before.frames.len()).take_while(|at| same(*at)).count();
+            return (all, all);
         }
         let plain = exact + usize::from(same(exact));
         // What begins now did not go on, whatever it is called.
         let own = now.made.filter(|_| begins).map_or(usize::MAX, |made| made.at);
         let (exact, plain) = (exact.min(own), plain.min(own));
         if !known.code.is_at_hand() {
-            return plain;
+            return (plain, plain);
         }
         let mut inner = match (before.level(cleaner, exact), now.level(cleaner, exact)) {
             (Level::Function(before), Level::Function(now)) => {
                 if self.can_follow(known, before, now) {
-                    return plain;
+                    return (plain, plain);
                 }
                 Some((before, now))
             }
             (Level::Call, Level::Call) if begins => None,
-            _ => return plain,
+            _ => return (plain, plain),
         };
         // Here are calls that are over; whoever made them has done so twice from one place.
         let mut at = exact;
@@ -184,13 +186,13 @@ impl Order {
                 !self.can_call(known, *caller, before) || !self.can_call(known, *caller, now)
             });
             if missing || self.can_come_again(known, *caller) {
-                return at;
+                return (at, plain);
             }
             inner = Some((*caller, *caller));
             at -= 1;
         }
         // Nobody is left who could have called anew: the code is not all there is to know.
-        plain
+        (plain, plain)
     }
 }
 

@@ -81,7 +81,8 @@ impl Inference {
         let stacks =
             (Calls { frames: &random.before, made: random.made }, Calls { frames: now, made });
         let continuity = self.options.continuity;
-        let common = self.order.going_on(&mut known, &self.cleaner, continuity, stacks, begins);
+        let (common, _) =
+            self.order.going_on(&mut known, &self.cleaner, continuity, stacks, begins);
         let (gone, new) = (random.before.len() - common, now.len() - common);
         let pieces = Pieces { gone, between: usize::from(common > 0), new };
         let alike = |one: &[FrameId], other: &[FrameId]| {
@@ -160,7 +161,12 @@ impl Inference {
         let before = Calls { frames: &state.frames, made: state.made };
         let stacks = (before, Calls { frames: &self.clean, made });
         let continuity = self.options.continuity;
-        let common = self.order.going_on(&mut known, &self.cleaner, continuity, stacks, begins);
+        let (common, plain) =
+            self.order.going_on(&mut known, &self.cleaner, continuity, stacks, begins);
+        for call in state.calls.get(common..plain).unwrap_or_default() {
+            let splits = self.splits.entry((call.cursor.node(), state.thread)).or_default();
+            *splits = splits.saturating_add(1);
+        }
         let stacks = (state.frames.as_slice(), self.clean.as_slice());
         self.order.weigh(&mut known, stacks, (common, exact), &mut self.weights);
         let before = state.frames.len();
@@ -194,17 +200,21 @@ impl Inference {
             self.gaps.saw(time - settled);
         }
         self.gaps.divide((settled, time), pieces, pair, taken, &self.weights);
+        let unseen = pair.filter(|pair| !looked_into && self.gaps.is_known(*pair));
         for piece in 1..=gone {
             self.own(row, before - piece, self.gaps.length(piece));
+            let state = &self.states[row];
+            if let (Some(pair), Some(call)) = (unseen, state.calls.last()) {
+                self.gaps.not_seen(pair, state.thread, piece, call.cursor.node());
+            }
             let end = End { seen, expected: self.gaps.end(piece), latest: time };
             self.close(builder, row, end);
         }
         if common > 0 {
-            let time = self.gaps.length(gone + 1);
-            self.own(row, common - 1, time);
+            self.own(row, common - 1, self.gaps.length(gone + 1));
             let state = &self.states[row];
-            if let (false, Some(pair), Some(call)) = (looked_into, pair, state.calls.last()) {
-                self.gaps.not_seen(pair, state.thread, call.cursor.node(), time);
+            if let (Some(pair), Some(call)) = (unseen, state.calls.last()) {
+                self.gaps.not_seen(pair, state.thread, gone + 1, call.cursor.node());
             }
             // The same function at another place of it.
             if let (Some(slot), Some(frame)) =
@@ -224,8 +234,11 @@ impl Inference {
             state.frames.push(frame);
             state.calls.push(OpenCall { cursor, first: time, earliest, begun, ran: 0 });
             if !known {
-                let piece = self.gaps.length(gone + between + number + 1);
-                self.own(row, place, piece);
+                let piece = gone + between + number + 1;
+                if let Some(pair) = unseen {
+                    self.gaps.not_seen(pair, state.thread, piece, cursor.node());
+                }
+                self.own(row, place, self.gaps.length(piece));
             }
         }
         let state = &mut self.states[row];
