@@ -1,3 +1,5 @@
+//! Code drawn byte by byte, and what a real compiler makes of loops and straight lines.
+
 use std::process::Command;
 
 use super::super::{Binary, BinaryNames};
