@@ -17,7 +17,7 @@ use nix::unistd::Pid;
 use wait4::Wait4;
 
 use crate::RecordError;
-use crate::family::{Family, Mark};
+use crate::family::{Family, Leader};
 
 /// How often we look up from waiting.
 const TICK: Duration = Duration::from_millis(20);
@@ -66,9 +66,8 @@ pub fn run_watched(
         return Err(RecordError::Cancelled);
     }
     command.process_group(0);
-    let mark = Mark::put(command);
     let started = Instant::now();
-    let mut child = command.spawn().map_err(|source| RecordError::Start {
+    let (leader, mut child) = Leader::start(command).map_err(|source| RecordError::Start {
         program: command.get_program().to_string_lossy().into_owned(),
         source,
     })?;
@@ -83,7 +82,7 @@ pub fn run_watched(
         let at = match outcome {
             Ok(at) => at,
             Err(error) => {
-                end_tree(Family::of(id, &mark), &ended);
+                end_tree(leader.family(), &ended);
                 let _ = child.wait();
                 return Err(error);
             }
@@ -134,7 +133,7 @@ fn wait_without_reaping(id: u32) {
 }
 
 /// Ends the family of a child that is not reaped yet; returns when it is gone.
-fn end_tree(mut family: Family<'_>, ended: &Receiver<Instant>) {
+fn end_tree(mut family: Family, ended: &Receiver<Instant>) {
     // A process that is started between looking and signalling, and leaves its parent at once, would not be found any
     // more. What is stopped starts nothing.
     family.stop();
@@ -164,8 +163,8 @@ fn end_tree(mut family: Family<'_>, ended: &Receiver<Instant>) {
 
 /// Waits for a child and all that belongs to it to end by itself, as it was told to in its own way; makes it end when it
 /// does not.
-pub fn end_family(child: &mut Child, mark: &Mark, patience: Duration) {
-    let mut family = Family::of(child.id(), mark);
+pub fn end_family(child: &mut Child, patience: Duration) {
+    let mut family = Family::of(child.id());
     let asked = Instant::now();
     while asked.elapsed() < patience && !family.is_gone() {
         std::thread::sleep(TICK);

@@ -2,61 +2,77 @@
 //! parents ended before anybody looked.
 //!
 //! A shell may start a process in a session of its own and end within milliseconds; that process is then a child of
-//! nobody we know. So whatever is started gets a variable in its environment that says whose it is, which its
-//! descendants inherit.
+//! nobody we know. So we have the kernel make such orphans our own children. Nothing is put into the environment: what
+//! is recorded must not see that it is.
 
-use std::collections::BTreeMap;
-use std::process::Command;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::collections::{BTreeMap, BTreeSet};
+use std::process::{Child, Command};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-/// The variable that says to which family a process belongs.
-const VARIABLE: &str = "PERFBLAME_FAMILY";
+/// Children that were started here, and so are nobody's orphans.
+static LEADERS: Mutex<BTreeSet<u32>> = Mutex::new(BTreeSet::new());
 
-/// The sign of one family.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Mark(String);
+fn leaders() -> MutexGuard<'static, BTreeSet<u32>> {
+    LEADERS.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
-impl Mark {
-    /// Puts a new one on what a command will start.
-    pub fn put(command: &mut Command) -> Self {
-        static FAMILIES: AtomicU64 = AtomicU64::new(0);
-        let number = FAMILIES.fetch_add(1, Ordering::Relaxed);
-        let mark = format!("{}-{number}", std::process::id());
-        command.env(VARIABLE, &mark);
-        Self(format!("{VARIABLE}={mark}"))
+/// A child whose orphans are ours, until it is dropped.
+pub struct Leader(u32);
+
+impl Leader {
+    /// Starts a command.
+    pub fn start(command: &mut Command) -> std::io::Result<(Self, Child)> {
+        // Where the kernel does not know how, orphans are not found.
+        #[cfg(target_os = "linux")]
+        let _ = nix::sys::prctl::set_child_subreaper(true);
+        // Nobody may look at processes before this one is known.
+        let mut leaders = leaders();
+        let child = command.spawn()?;
+        leaders.insert(child.id());
+        Ok((Self(child.id()), child))
     }
 
-    /// True for a process that has it.
-    fn is_on(&self, id: u32) -> bool {
-        let environment = std::fs::read(format!("/proc/{id}/environ")).unwrap_or_default();
-        environment.split(|byte| *byte == 0).any(|variable| variable == self.0.as_bytes())
+    /// Its family.
+    pub fn family(&self) -> Family {
+        let since = stat(self.0).map_or(u64::MAX, |(_, process)| process.started);
+        Family::new(self.0, Some(since))
+    }
+}
+
+impl Drop for Leader {
+    fn drop(&mut self) {
+        leaders().remove(&self.0);
     }
 }
 
 /// A process and all that belongs to it.
-pub struct Family<'a> {
+pub struct Family {
     leader: u32,
-    mark: &'a Mark,
-    /// What started before the leader is none of it.
-    since: u64,
+    /// Our orphans that were started since then are its.
+    orphans: Option<u64>,
     /// By number, with the time each started: numbers are given again.
     members: BTreeMap<u32, u64>,
 }
 
-impl<'a> Family<'a> {
-    /// That of a child that is not reaped yet.
-    pub fn of(leader: u32, mark: &'a Mark) -> Self {
-        let since = stat(leader).map_or(0, |(_, process)| process.started);
-        let mut family = Self { leader, mark, since, members: BTreeMap::new() };
+impl Family {
+    /// That of a child that is not reaped yet, without orphans.
+    pub fn of(leader: u32) -> Self {
+        Self::new(leader, None)
+    }
+
+    fn new(leader: u32, orphans: Option<u64>) -> Self {
+        let mut family = Self { leader, orphans, members: BTreeMap::new() };
         family.update();
         family
     }
 
     /// Takes in new members and forgets those that have ended.
     pub fn update(&mut self) {
+        let leaders = leaders();
+        let (own, own_group) = (std::process::id(), nix::unistd::getpgrp().as_raw());
         let processes = processes();
         self.members.retain(|id, started| {
             processes.get(id).is_some_and(|process| process.started == *started)
@@ -71,7 +87,11 @@ impl<'a> Family<'a> {
                     || process.group == self.leader
                     || process.parent == self.leader
                     || self.members.contains_key(&process.parent);
-                if is_kin || (process.started >= self.since && self.mark.is_on(*id)) {
+                let is_orphan = self.orphans.is_some_and(|since| process.started >= since)
+                    && process.parent == own
+                    && i64::from(process.group) != i64::from(own_group)
+                    && !leaders.contains(id);
+                if is_kin || is_orphan {
                     self.members.insert(*id, process.started);
                 }
             }

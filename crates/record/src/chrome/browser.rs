@@ -20,7 +20,6 @@ use super::page::{Page, PageSettings};
 use super::transport::{Pipe, connect, web_socket};
 use super::{ChromeError, find_browser};
 use crate::child;
-use crate::family::Mark;
 
 /// How long a browser may take to start on a busy machine.
 const START: Duration = Duration::from_secs(60);
@@ -85,7 +84,6 @@ pub struct Browser {
 
 struct Process {
     child: Child,
-    mark: Mark,
     profile: Profile,
     browser: PathBuf,
 }
@@ -117,15 +115,14 @@ impl Browser {
             command.env("TMPDIR", &profile.0);
         }
         command.process_group(0);
-        let mark = Mark::put(&mut command);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(complaints);
         let mut child = command.spawn().map_err(|error| failed(error.to_string()))?;
         let (Some(stdin), Some(stdout)) = (child.stdin.take(), child.stdout.take()) else {
-            child::end_family(&mut child, &mark, Duration::ZERO);
+            child::end_family(&mut child, Duration::ZERO);
             return Err(failed("it has no pipes".to_owned()));
         };
         let connection = Connection::new(Box::new(stdin), Box::new(Pipe::new(stdout)));
-        let process = Process { child, mark, profile, browser: browser.clone() };
+        let process = Process { child, profile, browser: browser.clone() };
         let started =
             Self { connection: Some(connection.clone()), process: Some(process), context: None };
         let answer = connection.browser(until.at_most(START)).call("Browser.getVersion", json!({}));
@@ -230,7 +227,7 @@ impl Drop for Browser {
             }
         }
         if let Some(mut process) = self.process.take() {
-            child::end_family(&mut process.child, &process.mark, END);
+            child::end_family(&mut process.child, END);
         }
     }
 }
