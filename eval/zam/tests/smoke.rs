@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use perfblame_eval_zam::answer::{Answer, Method, ask};
+use perfblame_eval_zam::answer::{Answer, Method, ask, self_difference};
 use perfblame_eval_zam::app::APPS;
 use perfblame_eval_zam::case::{Kind, Spec};
 use perfblame_eval_zam::draw::draw;
@@ -57,18 +57,19 @@ fn an_injected_loop_is_found() {
         }
     }
     let files = after.files(&folder, RUNS);
-    let timelines: Vec<Timeline> = files.iter().map(|file| Timeline::read(file).unwrap()).collect();
-    let release = Answer::default();
-    let score = |method: Method| {
-        let answer =
-            ask(&recorder.perfblame, &before.files(&folder, RUNS), &files, method).unwrap();
-        score(&truth, &ways(&truth, &timelines), &answer, method, &release)
+    let read = |files: &[PathBuf]| -> Vec<Timeline> {
+        files.iter().map(|file| Timeline::read(file).unwrap()).collect()
+    };
+    let (before, timelines) = (before.files(&folder, RUNS), read(&files));
+    let score = |answer: &Answer, method: Method| {
+        score(&truth, &ways(&truth, &timelines), answer, method, &Answer::default())
     };
     // Two runs on a busy machine may scatter by more than the loop takes, and then nobody is a suspect. But the loop is
     // in the time lines, and a slowdown that is certain is its.
-    let plain = score(Method::SelfDifference);
+    let plain = score(&self_difference(&read(&before), &timelines), Method::SelfDifference);
     assert!(plain.right > 0, "{}: {:?}", truth.what, plain.wrong);
-    let suspects = score(Method::Suspects);
+    let answer = ask(&recorder.perfblame, &before, &files, Method::Suspects).unwrap();
+    let suspects = score(&answer, Method::Suspects);
     assert!(suspects.right > 0 || !suspects.regressed, "{}: {suspects:?}", truth.what);
     std::fs::remove_dir_all(&folder).unwrap();
 }
