@@ -103,3 +103,13 @@ fn pictures_are_drawn() {
     let html = text(&folder, &["infer", "trace.txt", "--format", "html"]);
     assert!(html.contains("class=heat") && html.contains("<svg"), "{html}");
 }
+
+/// Code is looked up in the files that a trace names, and a trace names what it likes.
+#[test]
+fn a_pipe_that_a_trace_names_is_not_waited_for() {
+    let folder = Folder::new();
+    let pipe = folder.path().join("app").display().to_string();
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    folder.file("trace.txt", TRACE.replace("/usr/bin/app", &pipe));
+    assert!(text(&folder, &["infer", "trace.txt"]).contains("nap"));
+}

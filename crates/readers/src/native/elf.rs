@@ -116,11 +116,9 @@ impl Source {
 impl Elf {
     /// Opens a file; none when it is not there or no ELF file.
     pub fn open(path: &Path) -> Option<Self> {
+        // Traces name files as they like, and opening a named pipe waits for whoever writes to it.
+        let about = path.metadata().ok().filter(std::fs::Metadata::is_file)?;
         let file = File::open(path).ok()?;
-        let about = file.metadata().ok()?;
-        if !about.is_file() {
-            return None;
-        }
         let changed = about.modified().ok();
         let bytes = Bulk::File { path: path.to_owned(), changed, open: Mutex::new(Some(file)) };
         Self::parse(Source { bytes, length: about.len() }, path)
