@@ -72,6 +72,27 @@ pub trait EventSink {
     fn finish(&mut self, builder: &mut ProfileBuilder);
 }
 
+/// What code has to do to come somewhere, as far as that can be guessed from the code alone.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Work {
+    /// Instructions, about, by how many loops they are in, each of which is taken to go round [`Work::ROUNDS`] times.
+    pub amounts: [f64; Work::DEPTHS],
+    /// How likely it is to come there.
+    pub odds: f64,
+}
+
+impl Work {
+    /// So deep loops are told apart; the last are all that are deeper.
+    pub const DEPTHS: usize = 4;
+    /// How often a loop goes round that nothing is known of.
+    pub const ROUNDS: f64 = 8.0;
+
+    /// Instructions, if loops go round so many times as often.
+    pub fn amount(amounts: &[f64; Self::DEPTHS], times: f64) -> f64 {
+        amounts.iter().rev().fold(0.0, |sum, amount| sum * times + amount)
+    }
+}
+
 /// What the machine code of traced programs tells of their stacks. Frames are at the places where they call the next
 /// one, the innermost where it is. Answers never change, and are true where nothing is known.
 pub trait Code {
@@ -82,9 +103,16 @@ pub trait Code {
     /// same place, whether it can have come there again. A function that jumps to another one is still the same call.
     fn can_follow(&mut self, symbols: &Symbols, from: FrameId, to: FrameId) -> bool;
 
-    /// How much a call has left to do behind a place of it before it returns, or in all: calls and loops that it can come
-    /// to, in no unit. None where nothing is known.
-    fn work(&mut self, symbols: &Symbols, from: FrameId, in_all: bool) -> Option<u32>;
+    /// How much a call does from one place of it, or from its start, to another one, or to its end; one of the places is
+    /// given. What is called at `to` is the call that is meant by these odds, else things go on. None where nothing is
+    /// known, or no way leads there.
+    fn work(
+        &mut self,
+        symbols: &Symbols,
+        from: Option<FrameId>,
+        to: Option<FrameId>,
+        odds: f64,
+    ) -> Option<Work>;
 
     /// Whether what is called at `caller` can be `callee` itself, without another frame between them.
     fn can_call(&mut self, symbols: &Symbols, caller: FrameId, callee: FrameId) -> bool;
@@ -103,7 +131,13 @@ impl Code for UnknownCode {
         true
     }
 
-    fn work(&mut self, _: &Symbols, _: FrameId, _: bool) -> Option<u32> {
+    fn work(
+        &mut self,
+        _: &Symbols,
+        _: Option<FrameId>,
+        _: Option<FrameId>,
+        _: f64,
+    ) -> Option<Work> {
         None
     }
 

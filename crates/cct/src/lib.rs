@@ -41,7 +41,7 @@ mod view;
 pub use builder::{Cursor, ProfileBuilder, Times};
 pub use content_id::{ContentId, content_ids, function_id};
 pub use dump::dump;
-pub use events::{Code, EventKind, EventSink, Leaving, StackEvent, UnknownCode};
+pub use events::{Code, EventKind, EventSink, Leaving, StackEvent, UnknownCode, Work};
 pub use ids::{FrameId, FunctionId, MetricId, NodeId, OpenNode, StringId, ThreadId};
 pub use import::Import;
 pub use layer::Layer;

@@ -12,9 +12,8 @@
 //! - What such a stack saw may have begun and returned within a piece. The time of that piece is then, in gaps of the
 //!   same contexts that no stack fell into, in equal parts that of what was seen in the others: a server that computes
 //!   for less than a tick between two waits would otherwise compute in its loop.
-//! - Of a gap like none before, how gaps of this trace are divided as a rule; at first, evenly.
-//! - Where the code is at hand: what each call had left to do, or to do first, in calls and loops. What the rule gives to
-//!   several pieces is divided by that.
+//! - Of a gap like none before: where the code is at hand, what each call had left to do, or to do first.
+//! - Where it is not, how gaps of this trace are divided as a rule; at first, evenly.
 //!
 //! `docs/eval-introperf.md` has what this is worth against exact traces.
 
@@ -98,18 +97,17 @@ const EVEN: f64 = 20.0;
 const RULE: f64 = 2.0;
 
 impl Gaps {
-    /// Divides the time between two events. `pair` are the contexts before and after; `taken` where a stack was taken at
-    /// the first; `weights` is how much each piece has to do, all positive, or empty.
+    /// Divides the time between two events. `pair` are the contexts before and after; `cost` is how long it took to take
+    /// the stack of the first; `weights` is how much each piece has to do, all positive, or empty.
     pub(crate) fn divide(
         &mut self,
         (from, to): (i64, i64),
         pieces: Pieces,
         pair: Option<Pair>,
-        taken: bool,
+        cost: i64,
         weights: &[f64],
     ) {
         let to = to.max(from);
-        let cost = if taken { self.shortest.cost() } else { 0 };
         let start = from.saturating_add(cost).min(to);
         let gap = to.saturating_sub(start).max(0);
         let Self { hits, by_pair, ends, .. } = self;
@@ -123,28 +121,15 @@ impl Gaps {
         }
         let known = pair.and_then(|pair| by_pair.get(&pair)).map_or(&[][..], |known| &known.pieces);
         let seen: f64 = known.iter().map(|(_, times)| f64::from(*times)).sum();
-        let mut of_kind = [0.0; KINDS];
-        if weights.is_empty() {
-            of_kind = std::array::from_fn(|kind| pieces.of_kind(kind) as f64);
-        }
-        for (piece, weight) in weights.iter().enumerate() {
-            of_kind[pieces.kind(piece)] += weight;
-        }
-        let all: f64 = of_kind.iter().sum();
-        let mut rule = [0.0; KINDS];
-        let mut sum = 0.0;
-        for (kind, rule) in rule.iter_mut().enumerate() {
-            if of_kind[kind] > 0.0 {
-                *rule = hits[kind] as f64 / of_kind[kind] + EVEN / all;
-                sum += *rule * of_kind[kind];
-            }
-        }
+        let rule = if weights.is_empty() { rule(pieces, hits) } else { [1.0; KINDS] };
+        let share =
+            |piece: usize| weights.get(piece).copied().unwrap_or(1.0) * rule[pieces.kind(piece)];
+        let sum: f64 = (0..count).map(share).sum();
         let mut so_far = 0.0;
         for piece in 0..count {
             let times = known.iter().find(|(hit, _)| *hit as usize == piece);
             let times = times.map_or(0.0, |(_, times)| f64::from(*times));
-            let weight = weights.get(piece).copied().unwrap_or(1.0);
-            so_far += (times + RULE * weight * rule[pieces.kind(piece)] / sum) / (seen + RULE);
+            so_far += (times + RULE * share(piece) / sum) / (seen + RULE);
             // Halves and thirds are not exact.
             let end = start.saturating_add((gap as f64 * so_far + 1e-6) as i64);
             ends.push(end.min(to));
@@ -153,6 +138,11 @@ impl Gaps {
         if let Some(last) = ends.last_mut() {
             *last = (*last).max(to);
         }
+    }
+
+    /// How long it takes to take a stack, as far as is known.
+    pub(crate) fn cost(&self) -> i64 {
+        self.shortest.cost()
     }
 
     /// The end of a piece of the gap at hand, counted from 1.
@@ -219,6 +209,12 @@ impl Gaps {
     }
 }
 
+/// How much a piece of each kind has, by what stacks taken at random hit.
+fn rule(pieces: Pieces, hits: &[u64; KINDS]) -> [f64; KINDS] {
+    let even = EVEN / pieces.count() as f64;
+    std::array::from_fn(|kind| hits[kind] as f64 / pieces.of_kind(kind).max(1) as f64 + even)
+}
+
 fn count<T: PartialEq>(list: &mut Vec<(T, u32)>, what: T) {
     match list.iter_mut().find(|(known, _)| *known == what) {
         Some((_, times)) => *times = times.saturating_add(1),
@@ -269,6 +265,9 @@ impl Shortest {
             if left < count {
                 let (power, eighth) = (row / 8, row % 8);
                 let length = (1u128 << power) + ((eighth as u128) << power >> 3);
+                // As far into the row as there are shorter ones in it.
+                let length =
+                    length + ((1u128 << power >> 3) * u128::from(left)) / u128::from(count);
                 return i64::try_from(length).ok().filter(|length| *length <= MOST).unwrap_or(0);
             }
             left -= count;
@@ -295,7 +294,7 @@ mod tests {
             for hit in hits {
                 gaps.hit(pieces, hit, OpenNode::new(2), pair);
             }
-            gaps.divide((from, from + gap), pieces, Some(pair), false, &[]);
+            gaps.divide((from, from + gap), pieces, Some(pair), 0, &[]);
             let sum: i64 = (1..=pieces.count()).map(|piece| gaps.length(piece)).sum();
             prop_assert_eq!(sum, gap);
             prop_assert_eq!(gaps.end(pieces.count()), from + gap);
@@ -307,9 +306,9 @@ mod tests {
     fn times_of_damaged_files_do_no_harm() {
         let mut gaps = Gaps::default();
         let pieces = Pieces { gone: 1, between: 1, new: 1 };
-        gaps.divide((i64::MIN, i64::MAX), pieces, None, true, &[]);
+        gaps.divide((i64::MIN, i64::MAX), pieces, None, 5_000, &[]);
         assert!(gaps.end(1) <= gaps.end(2));
-        gaps.divide((5, 3), pieces, None, true, &[]);
+        gaps.divide((5, 3), pieces, None, 5_000, &[]);
         assert_eq!(gaps.length(1), 0);
         gaps.saw(i64::MIN);
         gaps.saw(i64::MAX);
@@ -320,7 +319,7 @@ mod tests {
         let mut gaps = Gaps::default();
         let pieces = Pieces { gone: 1, between: 1, new: 2 };
         let lengths = |gaps: &mut Gaps, pair| {
-            gaps.divide((100, 500), pieces, pair, false, &[]);
+            gaps.divide((100, 500), pieces, pair, 0, &[]);
             [1, 2, 3, 4].map(|piece| gaps.length(piece))
         };
         assert_eq!(lengths(&mut gaps, None), [100; 4]);
@@ -334,20 +333,35 @@ mod tests {
     }
 
     #[test]
+    fn what_has_more_to_do_has_more_of_a_gap() {
+        let mut gaps = Gaps::default();
+        let pieces = Pieces { gone: 1, between: 1, new: 0 };
+        let pair = (OpenNode::new(3), OpenNode::new(4));
+        // Whatever gaps are like as a rule.
+        (0..90).for_each(|_| gaps.hit(pieces, 1, OpenNode::new(3), pair));
+        gaps.divide((0, 400), pieces, None, 0, &[3.0, 1.0]);
+        assert_eq!((gaps.length(1), gaps.length(2)), (300, 100));
+        // But not whatever was seen of this one.
+        gaps.divide((0, 400), pieces, Some(pair), 0, &[3.0, 1.0]);
+        assert!(gaps.length(2) > 380);
+    }
+
+    #[test]
     fn nothing_returns_while_its_stack_is_taken() {
         let mut gaps = Gaps::default();
         for round in 0..400 {
             gaps.saw(if round % 4 == 0 { 5_200 } else { 90_000 });
         }
         let pieces = Pieces { gone: 1, between: 1, new: 0 };
-        gaps.divide((0, 6_000), pieces, None, true, &[]);
-        assert_eq!(gaps.length(1), 5_120 + 440);
-        gaps.divide((0, 6_000), pieces, None, false, &[]);
+        let cost = gaps.cost();
+        assert!((5_120..5_632).contains(&cost), "{cost}");
+        gaps.divide((0, 6_000), pieces, None, cost, &[]);
+        assert_eq!(gaps.length(1), cost + (6_000 - cost) / 2);
+        gaps.divide((0, 6_000), pieces, None, 0, &[]);
         assert_eq!(gaps.length(1), 3_000);
         // Ticks are far apart, and not because it takes so long.
         let mut ticks = Gaps::default();
         (0..400).for_each(|_| ticks.saw(2_000_000));
-        ticks.divide((0, 6_000), pieces, None, true, &[]);
-        assert_eq!(ticks.length(1), 3_000);
+        assert_eq!(ticks.cost(), 0);
     }
 }

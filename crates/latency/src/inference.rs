@@ -349,6 +349,7 @@ impl EventSink for Inference {
         state.made = now.made;
         if !stack.is_empty() {
             state.taken = time;
+            state.cold = std::mem::take(&mut state.woken);
         }
         state.random.seen_in(state.calls.last().map(|call| call.cursor.node()));
         match kind {

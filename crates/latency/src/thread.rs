@@ -28,6 +28,10 @@ pub(crate) struct ThreadState {
     pub(crate) started: i64,
     /// When its last stack was taken.
     pub(crate) taken: i64,
+    /// It was off its processor before that, and everything takes longer at first.
+    pub(crate) cold: bool,
+    /// It was off its processor since.
+    pub(crate) woken: bool,
     pub(crate) random: Random,
     /// Nothing is known of what came before the next event: at the start, and after events were lost.
     pub(crate) fresh: bool,
@@ -151,6 +155,8 @@ impl ThreadState {
             settled: 0,
             started: 0,
             taken: i64::MIN,
+            cold: false,
+            woken: false,
             random: Random::default(),
             fresh: true,
             call: None,

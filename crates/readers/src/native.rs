@@ -21,7 +21,7 @@ pub(crate) use binary::{Binary, BinaryNames};
 pub use bytes::ByteOrder;
 pub(crate) use bytes::{Bytes, until_zero};
 pub(crate) use elf::Elf;
-pub(crate) use flow::{Callee, FunctionFlow, Walk, walk};
+pub(crate) use flow::{Callee, Destination, FunctionFlow, UNKNOWN_WORK, Walk, walk};
 pub(crate) use jit::{JitCode, JitDump, JitFunction};
 pub(crate) use kernel::{KernelSymbols, running_build_id, running_release, running_vdso};
 pub(crate) use locate::{debug_file_of, hex, in_perf_cache, same_build};

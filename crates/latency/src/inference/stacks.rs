@@ -8,6 +8,20 @@ use super::{Inference, Instance, Now, at};
 use crate::calls::{End, OpenCall};
 use crate::gaps::Pieces;
 
+/// After a wait nothing is in the processor's caches: taking a stack takes longer in the same proportion as what comes
+/// behind it, which takes so long at least otherwise; but not longer than this many times.
+const COLDEST: f64 = 8.0;
+
+/// Where nothing is known of what comes behind a stack, it is this much of what taking it took: short gaps are like that.
+const BEHIND: f64 = 1.0 / 6.0;
+
+/// What taking a stack costs at the start of a gap after a wait.
+fn cold_cost(cost: i64, least: Option<f64>, gap: i64) -> i64 {
+    let cost = cost as f64;
+    let usual = cost + least.unwrap_or(cost * BEHIND);
+    (cost * (gap as f64 / usual.max(1.0)).clamp(1.0, COLDEST)) as i64
+}
+
 impl Inference {
     /// Credits running time to a call.
     fn own(&mut self, row: usize, call: usize, time: i64) {
@@ -94,6 +108,10 @@ impl Inference {
         };
         for (stack, context) in random.iter() {
             let (old, young) = (alike(&random.before, stack), alike(now, stack));
+            if old.max(young) == 0 && common > 0 {
+                // It was cut off, and is anywhere.
+                continue;
+            }
             let piece = if old > common && old >= young {
                 random.before.len() - old
             } else if young > common {
@@ -168,7 +186,14 @@ impl Inference {
             *splits = splits.saturating_add(1);
         }
         let stacks = (state.frames.as_slice(), self.clean.as_slice());
-        self.order.weigh(&mut known, stacks, (common, exact), &mut self.weights);
+        let gap = time.saturating_sub(state.settled);
+        let taken = state.taken == state.settled;
+        let cost = if taken { self.gaps.cost() } else { 0 };
+        let going = (common, exact);
+        // Of what is left it is not known whether taking the stack took longer this time.
+        let sure = gap.saturating_sub(cost.saturating_mul(2));
+        let least = self.order.weigh(&mut known, stacks, going, sure, &mut self.weights);
+        let cost = if state.cold { cold_cost(cost, least, gap) } else { cost };
         let before = state.frames.len();
         let gone = before - common;
         let new = (self.clean.len() - common).saturating_sub(exact);
@@ -195,11 +220,10 @@ impl Inference {
             }
         }
         let pieces = Pieces { gone, between, new };
-        let taken = state.taken == settled;
         if taken && time > settled {
             self.gaps.saw(time - settled);
         }
-        self.gaps.divide((settled, time), pieces, pair, taken, &self.weights);
+        self.gaps.divide((settled, time), pieces, pair, cost, &self.weights);
         let unseen = pair.filter(|pair| !looked_into && self.gaps.is_known(*pair));
         for piece in 1..=gone {
             self.own(row, before - piece, self.gaps.length(piece));
@@ -263,5 +287,19 @@ impl Inference {
         let state = &mut self.states[row];
         (state.call, state.off, state.fresh) = (None, None, true);
         state.started = 0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::cold_cost;
+
+    #[test]
+    fn stacks_take_longer_after_a_wait() {
+        assert_eq!(cold_cost(5_000, Some(1_000.0), 24_000), 20_000);
+        assert_eq!(cold_cost(5_000, Some(1_000.0), 3_000), 5_000);
+        assert_eq!(cold_cost(5_000, Some(1_000.0), 24_000_000), 40_000);
+        assert_eq!(cold_cost(6_000, None, 14_000), 12_000);
+        assert_eq!(cold_cost(0, None, i64::MAX), 0);
     }
 }

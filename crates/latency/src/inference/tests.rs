@@ -53,8 +53,17 @@ impl Code for DrawnCode {
         function == other && ways.iter().any(leads)
     }
 
-    fn work(&mut self, _: &perfblame_cct::Symbols, _: FrameId, _: bool) -> Option<u32> {
-        None
+    /// Ninety-nine times as much for `busy` as for anybody else.
+    fn work(
+        &mut self,
+        symbols: &perfblame_cct::Symbols,
+        from: Option<FrameId>,
+        to: Option<FrameId>,
+        _: f64,
+    ) -> Option<perfblame_cct::Work> {
+        let busy = symbols.name(symbols.frame(from.or(to)?).function) == "busy";
+        let amounts = [if busy { 98.0 } else { 0.0 }, 0.0, 0.0, 0.0];
+        Some(perfblame_cct::Work { amounts, odds: 1.0 })
     }
 
     fn can_call(&mut self, symbols: &perfblame_cct::Symbols, _: FrameId, callee: FrameId) -> bool {
@@ -282,6 +291,45 @@ fn what_the_code_does_not_permit_is_another_call() {
     check("work: 1 2\nmain: 7", "main 1, work 1, one 2, two 1");
     let paper = Options { continuity: Continuity::Functions, ..Options::default() };
     check_counts("work: 1 2\nmain: 7 7", paper, trace, "main 1, work 1, one 2, two 1");
+}
+
+#[test]
+fn time_goes_to_what_has_much_to_do() {
+    for (code, expected) in [("busy: 1", [2, 198, 2]), ("", [67, 67, 68])] {
+        let mut trace = Trace::new(Options::default());
+        trace.code = DrawnCode::new(code);
+        trace.feed("0 t * main busy");
+        trace.feed("202 t * main other");
+        let (profile, ..) = trace.finish();
+        let own = profile.self_values(MetricId::new(0));
+        assert_eq!(own, expected, "{code}");
+    }
+}
+
+/// Stacks that were cut off are on no way from one context to the next, and say nothing of other gaps.
+#[test]
+fn cut_stacks_teach_nothing() {
+    let estimate = |ticks: &str| {
+        let mut trace = String::new();
+        for round in 0..40 {
+            let start = round * 1_000;
+            let _ = writeln!(trace, "{start} t * main work inner");
+            if round < 20 && !ticks.is_empty() {
+                let _ = writeln!(trace, "{} t tick {ticks}", start + 300);
+            }
+            let _ = writeln!(trace, "{} t * main rest", start + 600);
+            let _ = writeln!(trace, "{} t * main", start + 900);
+        }
+        let options = Options { instances: true, ..Options::default() };
+        let (profile, place, inference) = infer(&trace, options);
+        let later = inference
+            .instances()
+            .iter()
+            .filter(|call| call.start >= 20_000 && profile.name_of(place.of(call.node)) == "work");
+        later.map(|call| call.estimate).sum::<i64>()
+    };
+    assert!(estimate("main work") > estimate(""));
+    assert_eq!(estimate("elsewhere deeper"), estimate(""));
 }
 
 #[test]

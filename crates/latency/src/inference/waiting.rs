@@ -95,6 +95,7 @@ impl Inference {
     /// Back on a processor, as is known for sure.
     pub(super) fn switched_in(&mut self, row: usize, time: i64) {
         let Some(off) = self.states[row].off.take() else { return };
+        self.states[row].woken = true;
         let until = match (off.on, off.woken) {
             (Some(_), Some((woken, _))) => woken.clamp(off.since, time),
             _ => time,
@@ -137,6 +138,7 @@ impl Inference {
     /// The next event of a thread that was off its processor, and whose return to it was not seen.
     pub(super) fn seen_again(&mut self, row: usize, time: i64) {
         let Some(off) = self.states[row].off.take() else { return };
+        self.states[row].woken = true;
         if off.on.is_none() {
             return;
         }

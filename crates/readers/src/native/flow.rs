@@ -7,6 +7,11 @@
 //!
 //! Of a function only the instructions are kept that do not simply go on to the next. Only x86-64 is read.
 
+mod loops;
+mod work;
+
+pub use work::{Destination, UNKNOWN as UNKNOWN_WORK};
+
 use std::rc::Rc;
 
 use hashbrown::HashSet;
@@ -128,50 +133,6 @@ impl FunctionFlow {
             Kind::Call(target) => target,
             _ => None,
         })
-    }
-
-    /// How much there is to do from a place on, or from the start: calls count as much as what is called, which `called`
-    /// says, and each loop as much as eight.
-    pub fn work(&self, from: Option<u64>, called: impl Fn(u64) -> u32) -> u32 {
-        let inside = |target: u64| {
-            (self.start..=self.turns.last().map_or(self.start, |turn| turn.at)).contains(&target)
-        };
-        let mut reached = vec![false; self.turns.len()];
-        let mut places = vec![from.unwrap_or(self.start)];
-        let mut work = 0u32;
-        while let Some(place) = places.pop() {
-            let Some(first) = self.turn_from(place) else { continue };
-            for (turn, reached) in self.turns.iter().zip(&mut reached).skip(first) {
-                if std::mem::replace(reached, true) {
-                    break;
-                }
-                let target = match turn.kind {
-                    Kind::Jump(target) | Kind::Branch(target) => Some(target),
-                    _ => None,
-                };
-                match target {
-                    Some(target) if inside(target) => {
-                        let more = if target <= turn.at { 8 } else { 0 };
-                        work = work.saturating_add(more);
-                        places.push(target);
-                    }
-                    Some(target) => work = work.saturating_add(called(target)),
-                    None => {
-                        let more = match turn.kind {
-                            Kind::End => 0,
-                            Kind::Anywhere => 8,
-                            Kind::Call(Some(target)) => called(target),
-                            _ => 1,
-                        };
-                        work = work.saturating_add(more);
-                    }
-                }
-                if !matches!(turn.kind, Kind::Call(_) | Kind::Branch(_)) {
-                    break;
-                }
-            }
-        }
-        work
     }
 
     /// The address itself, or that behind the call in whose last byte it is: some tracers write return addresses one

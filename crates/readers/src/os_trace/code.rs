@@ -8,18 +8,23 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use hashbrown::HashMap;
-use perfblame_cct::{Code, Frame, FrameId, Layer, StringId, Symbols};
+use perfblame_cct::{Code, Frame, FrameId, Layer, StringId, Symbols, Work};
 
-use crate::native::{Binary, BinaryNames, Callee, FunctionFlow, Walk, walk};
+use crate::native::{
+    Binary, BinaryNames, Callee, Destination, FunctionFlow, UNKNOWN_WORK, Walk, walk,
+};
 
 /// The longest function that is read: more than that of any interpreter's loop.
 const LONGEST: u64 = 256 << 10;
 
-/// Bytes that are decoded and turns that are followed, for a whole trace: about a second.
+/// Bytes that are decoded and turns that are followed, for a whole trace: about a second. As many again to guess how much
+/// code does, which is the first to be given up.
 const STEPS: u64 = 1 << 26;
 
 /// More than this is much, however much it is.
-const MOST_WORK: u32 = 1 << 20;
+const MOST_WORK: f64 = 1e6;
+
+const NEVER_RETURNS: Work = Work { amounts: [0.0; Work::DEPTHS], odds: 0.0 };
 
 /// The code of components.
 #[derive(Default)]
@@ -29,6 +34,7 @@ pub(crate) struct CodeTable {
     /// Components are paths of files that can be looked for.
     of_files: bool,
     spent: u64,
+    weighed: u64,
 }
 
 /// A binary.
@@ -39,7 +45,7 @@ struct Object {
     /// By start.
     functions: HashMap<u64, Option<Rc<FunctionFlow>>>,
     /// What functions do with all that they call, by start; none while it is being found out.
-    work: HashMap<u64, Option<u32>>,
+    work: HashMap<u64, Option<Work>>,
     /// Return addresses that lie behind a call, and others.
     right: u64,
     wrong: u64,
@@ -130,16 +136,34 @@ impl Code for CodeTable {
         self.follows(symbols, &from, &to).unwrap_or(true)
     }
 
-    fn work(&mut self, symbols: &Symbols, from: FrameId, in_all: bool) -> Option<u32> {
-        let frame = *symbols.frame(from);
-        let (object, address) = self.object(symbols, &frame)?;
-        let Self { objects, spent, .. } = self;
+    fn work(
+        &mut self,
+        symbols: &Symbols,
+        from: Option<FrameId>,
+        to: Option<FrameId>,
+        odds: f64,
+    ) -> Option<Work> {
+        let (from, to) = (from.map(|from| *symbols.frame(from)), to.map(|to| *symbols.frame(to)));
+        let mut place = |frame: Option<Frame>| match frame {
+            Some(frame) => self.object(symbols, &frame).map(Some),
+            None => Some(None),
+        };
+        let (from, to) = (place(from)?, place(to)?);
+        let (object, within) = to.or(from)?;
+        if from.is_some_and(|from| from.0 != object) {
+            return None;
+        }
+        let Self { objects, weighed, .. } = self;
+        if *weighed >= STEPS {
+            return None;
+        }
         let object = objects.get_mut(&object)?.as_mut()?;
         // The address may be behind the end of a function that calls what never returns.
-        let function = object.function(address.checked_sub(1)?, spent)?;
-        *spent = spent.saturating_add(function.turns());
-        object.total_work(&function, spent);
-        Some(function.work((!in_all).then_some(address), |target| object.known_work(target)))
+        let function = object.function(within.checked_sub(1)?, weighed)?;
+        object.total_work(&function, weighed);
+        let destination = to.map_or(Destination::Return, |(_, to)| Destination::Place(to, odds));
+        let called = |target| object.known_work(target);
+        function.work(from.map(|(_, from)| from), destination, called, weighed)
     }
 
     fn can_call(&mut self, symbols: &Symbols, caller: FrameId, callee: FrameId) -> bool {
@@ -188,12 +212,10 @@ impl Object {
     }
 
     /// What a function does, as far as it has been found out; what another object does nobody knows.
-    fn known_work(&self, address: u64) -> u32 {
+    fn known_work(&self, address: u64) -> Work {
         let range = self.names.function_range(address);
         let known = range.filter(|range| range.start == address);
-        known
-            .and_then(|range| *self.work.get(&range.start)?)
-            .map_or(1, |work| work.min(MOST_WORK) + 1)
+        known.and_then(|range| *self.work.get(&range.start)?).unwrap_or(UNKNOWN_WORK)
     }
 
     /// Finds out what the functions that a function calls do, and those that they call.
@@ -203,7 +225,7 @@ impl Object {
             let known = self.work.get(&start).copied();
             let range = self.names.function_range(start).filter(|range| range.start == start);
             let flow = if range.is_some() { self.function(start, spent) } else { None };
-            let (None | Some(None), Some(flow)) = (known, flow) else {
+            let (None | Some(None), Some(flow), true) = (known, flow, *spent < STEPS) else {
                 open.pop();
                 continue;
             };
@@ -213,8 +235,11 @@ impl Object {
                 // One that calls itself, by whatever way, counts once.
                 open.extend(flow.callees().filter(|callee| !self.work.contains_key(callee)));
             } else {
-                let work = flow.work(None, |target| self.known_work(target));
-                self.work.insert(start, Some(work));
+                let called = |target| self.known_work(target);
+                let work = flow.work(None, Destination::Return, called, spent);
+                let Work { amounts, odds } = work.unwrap_or(NEVER_RETURNS);
+                let amounts = amounts.map(|amount| amount.min(MOST_WORK));
+                self.work.insert(start, Some(Work { amounts, odds }));
                 open.pop();
             }
         }

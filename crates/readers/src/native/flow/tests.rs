@@ -30,6 +30,12 @@ fn walked(functions: &[&[u8]], from: u64, to: u64) -> Walk {
 const CALL: [u8; 5] = [0xe8, 0, 1, 0, 0];
 const RET: u8 = 0xc3;
 
+/// Everything that is called does ten instructions, and calling costs four.
+fn work(flow: &FunctionFlow, from: Option<u64>, goal: Destination) -> Option<perfblame_cct::Work> {
+    let called = |_| perfblame_cct::Work { amounts: [10.0, 0.0, 0.0, 0.0], odds: 1.0 };
+    flow.work(from, goal, called, &mut 0)
+}
+
 #[test]
 fn what_lies_behind_is_not_reached_without_a_loop() {
     let straight = [&CALL[..], &CALL, &[RET]].concat();
@@ -96,14 +102,52 @@ fn return_addresses_may_be_one_less() {
 }
 
 #[test]
-fn loops_are_more_work_than_calls() {
+fn work_is_what_lies_between_two_places() {
     let straight = [&CALL[..], &CALL, &[RET]].concat();
+    let flow = &drawn(&[&straight])[0];
+    let found = |from, goal| work(flow, from, goal).map(|work| (work.amounts, work.odds));
+    assert_eq!(found(None, Destination::Return), Some(([31.0, 0.0, 0.0, 0.0], 1.0)));
+    assert_eq!(found(Some(0x1005), Destination::Return), Some(([16.0, 0.0, 0.0, 0.0], 1.0)));
+    assert_eq!(found(None, Destination::Place(0x100a, 1.0)), Some(([16.0, 0.0, 0.0, 0.0], 1.0)));
+    // Nothing comes behind it where another one could be meant.
+    assert_eq!(found(None, Destination::Place(0x100a, 0.5)), Some(([16.0, 0.0, 0.0, 0.0], 0.5)));
+    assert_eq!(found(Some(0x1005), Destination::Place(0x1005, 1.0)), None);
+}
+
+#[test]
+fn loops_go_round_eight_times() {
+    // `jne` back to the first call.
     let round = [&CALL[..], &CALL, &[0x75, 0xf4], &[RET]].concat();
-    let flows = drawn(&[&straight, &round]);
-    assert_eq!((flows[0].work(None, |_| 1), flows[0].work(Some(0x1005), |_| 1)), (2, 1));
-    let start = flows[1].start;
-    assert_eq!((flows[1].work(None, |_| 1), flows[1].work(Some(start + 10), |_| 1)), (10, 10));
-    assert_eq!(flows[1].work(Some(start + 12), |_| 1), 0);
+    let flow = &drawn(&[&round])[0];
+    let close = |found: Option<perfblame_cct::Work>, amounts: [f64; 2], odds: f64| {
+        let found = found.unwrap();
+        let near = |one: f64, other: f64| (one - other).abs() <= other * 0.02;
+        assert!(near(found.amounts[0], amounts[0]), "{found:?}");
+        assert!(near(found.amounts[1], amounts[1]) && near(found.odds, odds), "{found:?}");
+        assert_eq!(found.amounts[2..], [0.0, 0.0]);
+    };
+    // Two calls and the jump, eight times, the way back seven times, and the instruction behind.
+    close(work(flow, None, Destination::Return), [1.0, 8.0 * 31.0], 1.0);
+    close(work(flow, Some(0x100c), Destination::Return), [1.0, 0.0], 1.0);
+    // From the second call round to the first.
+    close(work(flow, Some(0x100a), Destination::Place(0x1005, 1.0)), [0.0, 2.0], 7.0 / 8.0);
+    // Only one call in many is the one that is meant: so many rounds go before it as the loop has.
+    let seldom = work(flow, None, Destination::Place(0x1005, 0.01)).unwrap();
+    assert!(seldom.odds > 0.07 && seldom.odds < 0.08, "{seldom:?}");
+    assert!(seldom.amounts[1] > 150.0, "{seldom:?}");
+}
+
+#[test]
+fn who_does_not_return_is_hardly_ever_called() {
+    // `jne` over the return, to a call of what never returns.
+    let code = [&[0x75, 0x01, RET], &CALL[..], &[RET]].concat();
+    let flow = &drawn(&[&code])[0];
+    let called = |_| perfblame_cct::Work { amounts: [9.0, 0.0, 0.0, 0.0], odds: 0.0 };
+    let found = flow.work(None, Destination::Return, called, &mut 0).unwrap();
+    assert_eq!((found.amounts[0], found.odds), (2.0, 63.0 / 64.0));
+    // If it does return, it is called every other time.
+    let found = work(flow, None, Destination::Return).unwrap();
+    assert_eq!((found.amounts[0], found.odds), (9.5, 1.0));
 }
 
 proptest::proptest! {
@@ -112,7 +156,12 @@ proptest::proptest! {
     fn no_code_does_harm(code in proptest::collection::vec(0u8..=255, 0..200), from in 0u64..220, to in 0u64..220) {
         walked(&[&code], 0x1000 + from, 0x1000 + to);
         let flows = drawn(&[&code]);
-        flows[0].work(Some(0x1000 + from), |_| 1);
+        for goal in [Destination::Return, Destination::Place(0x1000 + to, 0.5)] {
+            if let Some(work) = work(&flows[0], Some(0x1000 + from), goal) {
+                proptest::prop_assert!(work.odds > 0.0 && work.odds <= 1.0, "{work:?}");
+                proptest::prop_assert!(work.amounts.iter().all(|one| one.is_finite() && *one >= 0.0), "{work:?}");
+            }
+        }
         flows[0].behind_call(0x1000 + from);
     }
 }
