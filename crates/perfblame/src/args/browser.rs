@@ -26,6 +26,9 @@ pub struct BrowserArgs {
     /// Show the browser's window
     #[arg(long, help_heading = "Web pages")]
     pub headed: bool,
+    /// Let a browser without a window use the graphics card, for pages with WebGL
+    #[arg(long, help_heading = "Web pages")]
+    pub gpu: bool,
     /// Make the processor look this many times slower
     #[arg(long, value_name = "TIMES", value_parser = throttle, help_heading = "Web pages")]
     pub cpu_throttle: Option<f64>,

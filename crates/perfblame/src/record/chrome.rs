@@ -201,6 +201,7 @@ impl BrowserArgs {
         Launch {
             browser: self.browser.clone(),
             headed: self.headed,
+            gpu: self.gpu,
             arguments: self.arguments.clone(),
         }
     }
@@ -214,6 +215,7 @@ impl BrowserArgs {
     fn is_given(&self) -> bool {
         self.browser.is_some()
             || self.headed
+            || self.gpu
             || self.cpu_throttle.is_some()
             || self.without_sources
             || self.sampling_interval.is_some()

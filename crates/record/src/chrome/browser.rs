@@ -59,6 +59,11 @@ const OPTIONS: &[&str] = &[
     "--use-mock-keychain",
 ];
 
+/// Where drivers (Mesa, its older releases, NVIDIA's) keep shaders that they compiled. A browser that found those of the
+/// run before would not be fresh.
+const SHADER_CACHES: [&str; 3] =
+    ["MESA_SHADER_CACHE_DIR", "MESA_GLSL_CACHE_DIR", "__GL_SHADER_DISK_CACHE_PATH"];
+
 /// Smaller than this, the memory file system of a container crashes pages.
 const ENOUGH_SHARED_MEMORY: u64 = 512 << 20;
 
@@ -69,6 +74,8 @@ pub struct Launch {
     pub browser: Option<PathBuf>,
     /// With windows on the screen.
     pub headed: bool,
+    /// With the graphics card. Without a window, pages are drawn by the processor otherwise, which is alike everywhere.
+    pub gpu: bool,
     /// Further arguments.
     pub arguments: Vec<OsString>,
 }
@@ -100,7 +107,10 @@ impl Browser {
         command.args(["-c", r#"exec "$0" "$@" 3<&0 4>&1 0</dev/null 1>&2"#]).arg(&browser);
         command.args(OPTIONS).arg(profile.option());
         if !launch.headed {
-            command.args(["--headless", "--disable-gpu", "--hide-scrollbars"]);
+            command.args(["--headless", "--hide-scrollbars"]);
+            if !launch.gpu {
+                command.arg("--disable-gpu");
+            }
         }
         // The sandbox refuses to be root's.
         if nix::unistd::geteuid().is_root() {
@@ -114,6 +124,7 @@ impl Browser {
         if profile.0.as_os_str().len() < 64 {
             command.env("TMPDIR", &profile.0);
         }
+        command.envs(SHADER_CACHES.map(|variable| (variable, &profile.0)));
         command.process_group(0);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(complaints);
         let mut child = command.spawn().map_err(|error| failed(error.to_string()))?;
@@ -347,6 +358,32 @@ mod tests {
         }
         remove_abandoned(&folder);
         assert!(ours.exists() && other.exists() && !gone.exists());
+        fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn the_card_is_left_alone_unless_wanted_and_no_shader_outlives_a_run() {
+        use std::os::unix::fs::PermissionsExt as _;
+
+        let folder = std::env::temp_dir().join(format!("perfblame-cards-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        let browser = folder.join("browser");
+        let listens = "#!/bin/sh\n(echo \"$@\"; echo \"$MESA_SHADER_CACHE_DIR\") > \"$0.told\"\n";
+        fs::write(&browser, listens).unwrap();
+        fs::set_permissions(&browser, fs::Permissions::from_mode(0o755)).unwrap();
+        let never = AtomicBool::new(false);
+        for gpu in [false, true] {
+            let launch = Launch { browser: Some(browser.clone()), gpu, ..Launch::default() };
+            let until = Until::after(Duration::from_secs(60), &never);
+            let started = Browser::start(&launch, until);
+            assert!(matches!(started.err(), Some(ChromeError::Start { .. })));
+            let told = fs::read_to_string(folder.join("browser.told")).unwrap();
+            let (arguments, cache) = told.split_once('\n').unwrap();
+            assert!(arguments.contains("--headless"), "{arguments}");
+            assert_eq!(arguments.contains("--disable-gpu"), !gpu, "{arguments}");
+            let profile = format!("--user-data-dir={}", cache.trim_end());
+            assert!(arguments.contains(&profile), "{cache} is not in {arguments}");
+        }
         fs::remove_dir_all(&folder).unwrap();
     }
 }

@@ -28,7 +28,7 @@ pub struct ChromeArgs {
         value_name = "HOST:PORT",
         num_args = 0..=1,
         default_missing_value = "",
-        conflicts_with_all = ["browser", "headed", "arguments"],
+        conflicts_with_all = ["browser", "headed", "gpu", "arguments"],
         help_heading = "Web pages"
     )]
     pub attach: Option<String>,
