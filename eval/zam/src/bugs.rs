@@ -24,6 +24,8 @@ pub struct Bug {
     pub script: &'static str,
     pub settings: &'static str,
     pub flow: &'static str,
+    /// What `perfblame record chrome` is told besides.
+    pub options: &'static [&'static str],
     /// How functions that explain it begin; one of them is the cause.
     pub causes: &'static [&'static str],
     pub why: &'static str,
@@ -37,7 +39,21 @@ pub enum Entry {
     File(&'static str),
     /// Bundled from this text.
     Bundle(&'static str),
+    /// Installed with what each release of the package needs beside it, then bundled from this text.
+    Installed {
+        beside: [&'static [&'static str]; 2],
+        text: &'static str,
+    },
 }
+
+/// Shaders are compiled by Mesa while a page waits, as by the drivers of its time. The browser's own software compiles
+/// them when they first draw, in time that no function waits for.
+const MESA: &[&str] = &[
+    "--gpu",
+    "--browser-arg=--use-gl=angle",
+    "--browser-arg=--use-angle=gl-egl",
+    "--browser-arg=--ignore-gpu-blocklist",
+];
 
 macro_rules! files {
     ($name:literal) => {
@@ -52,8 +68,9 @@ macro_rules! files {
 
 const HIGHLIGHT: (&str, &str, &str, &str) = files!("highlight.js");
 const ASYNC: (&str, &str, &str, &str) = files!("async");
+const DECK: (&str, &str, &str, &str) = files!("deck.gl");
 
-/// Both of them. The third, of deck.gl, needs the graphics card of its time: shaders are compiled by the driver.
+/// All three.
 pub const BUGS: &[Bug] = &[
     Bug {
         name: "highlight.js",
@@ -69,6 +86,7 @@ pub const BUGS: &[Bug] = &[
         script: HIGHLIGHT.1,
         settings: HIGHLIGHT.2,
         flow: HIGHLIGHT.3,
+        options: &[],
         causes: &["RegExp: ", "exec", "subMode", "testRe"],
         why: "a regular expression for generics in Java takes exponential time",
         paper: "exact: `exec`",
@@ -83,9 +101,36 @@ pub const BUGS: &[Bug] = &[
         script: ASYNC.1,
         settings: ASYNC.2,
         flow: ASYNC.3,
+        options: &[],
         causes: &["_delay", "async.nextTick", "async.setImmediate"],
         why: "`eachSeries` waits for a timer after each item",
         paper: "exact: `_delay`",
+    },
+    // The reporter's bisection ends between 43212ce and 063a6e1, where 64-bit outlines of a14eddf came in. Of the
+    // releases that npm has, these two are the closest on both sides, 67 commits apart; each needs its own luma.gl, which
+    // asks for a program's parameters in `_getParameter`, the later one through a `getProgramParameter` of its own.
+    Bug {
+        name: "deck.gl",
+        issue: "deck.gl 1126",
+        package: "deck.gl",
+        releases: ["4.1.0-alpha.7", "4.1.0-alpha.15"],
+        entry: Entry::Installed {
+            beside: [
+                &["luma.gl@4.0.0-alpha.5", "react@15.6.2", "react-dom@15.6.2", "assert@1.4.1"],
+                &["luma.gl@4.0.0-alpha.13", "react@15.6.2", "react-dom@15.6.2", "assert@1.4.1"],
+            ],
+            text: "window.React = require('react');\n\
+                   window.ReactDOM = require('react-dom');\n\
+                   window.deck = require('deck.gl');\n",
+        },
+        page: DECK.0,
+        script: DECK.1,
+        settings: DECK.2,
+        flow: DECK.3,
+        options: MESA,
+        causes: &["getProgramParameter", "_getParameter"],
+        why: "the shader of outlines projects three points with 64 bits instead of one, and takes longer to compile",
+        paper: "8 calls above `getProgramParameter`",
     },
 ];
 
@@ -98,26 +143,26 @@ impl Bug {
     /// The site of a side, made unless it is there.
     pub fn site(&self, folder: &Path, side: usize) -> Result<PathBuf> {
         let packages = folder.join("packages");
-        let package = npm::package(&packages, self.package, self.releases[side])?;
         let tools = npm::tools(&packages, "minifiers", &MINIFIERS)?;
+        let release = self.releases[side];
         let to = self.folder(folder).join(["site-before", "site-after"][side]);
         work::folder(&to, |to| {
             fs::create_dir_all(to.join("lib"))?;
             let script = to.join("lib").join(format!("{}.js", self.name.trim_end_matches(".js")));
+            let package = || npm::package(&packages, self.package, release);
             match self.entry {
                 Entry::File(file) => {
-                    fs::copy(package.join(file), script)?;
+                    fs::copy(package()?.join(file), script)?;
                 }
                 Entry::Bundle(text) => {
-                    let above = package.parent().unwrap_or(&package);
-                    fs::write(above.join("entry.js"), text)?;
-                    let esbuild = tools.join("node_modules/.bin/esbuild").display().to_string();
-                    let outfile = format!("--outfile={}", script.display());
-                    npm::run(
-                        above,
-                        &esbuild,
-                        ["entry.js", "--bundle", "--log-level=error", &outfile],
-                    )?;
+                    let package = package()?;
+                    bundle(&tools, package.parent().unwrap_or(&package), text, &script)?;
+                }
+                Entry::Installed { beside, text } => {
+                    let whole = format!("{}@{release}", self.package);
+                    let specs = [&[whole.as_str()], beside[side]].concat();
+                    let name = format!("{}-{release}-installed", self.package);
+                    bundle(&tools, &npm::installed(&packages, &name, &specs)?, text, &script)?;
                 }
             }
             fs::write(to.join("index.html"), self.page)?;
@@ -147,6 +192,17 @@ impl Bug {
         });
         (row.map(|row| row + 1), names.collect())
     }
+}
+
+/// Bundles what a text in a folder requires.
+fn bundle(tools: &Path, folder: &Path, text: &str, to: &Path) -> Result<()> {
+    fs::write(folder.join("entry.js"), text)?;
+    let esbuild = tools.join("node_modules/.bin/esbuild").display().to_string();
+    let outfile = format!("--outfile={}", to.display());
+    let released = r#"--define:process.env.NODE_ENV="production""#;
+    let arguments =
+        ["entry.js", "--bundle", "--log-level=error", "--define:global=window", released, &outfile];
+    npm::run(folder, &esbuild, arguments)
 }
 
 fn prefixed(kind: &str) -> String {

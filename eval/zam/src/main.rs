@@ -33,6 +33,9 @@ struct Args {
     /// Only these applications
     #[arg(long, value_name = "NAME")]
     app: Vec<String>,
+    /// No application: only the real slowdowns
+    #[arg(long, conflicts_with = "app")]
+    bugs_only: bool,
     /// Only make the cases
     #[arg(long)]
     make_only: bool,
@@ -55,10 +58,11 @@ fn main() -> Result<()> {
     let work = args.work.clone().unwrap_or_else(|| Work::usual_folder("zam"));
     std::fs::create_dir_all(&work)?;
     let folder = work.canonicalize()?.join(format!("seed-{}", args.seed));
-    let is_wanted =
-        |app: &&App| args.app.is_empty() || args.app.iter().any(|name| name == app.name);
+    let is_wanted = |app: &&App| {
+        !args.bugs_only && (args.app.is_empty() || args.app.iter().any(|name| name == app.name))
+    };
     let apps: Vec<&'static App> = APPS.iter().filter(is_wanted).collect();
-    if apps.is_empty() {
+    if apps.is_empty() && !args.bugs_only {
         let names: Vec<&str> = APPS.iter().map(|app| app.name).collect();
         bail!("there are the applications {}", names.join(", "));
     }
@@ -126,7 +130,7 @@ fn record_all(
                 bar.set_message(format!("recording {} {} {number}", app.name, set.name));
                 let site = folder.join(app.name).join("sites").join(&set.site);
                 let to = set.file(folder, number);
-                if let Err(error) = recorder.record(&site, app.flow, &to) {
+                if let Err(error) = recorder.record(&site, app.flow, &[], &to) {
                     bar.suspend(|| eprintln!("{error:#}"));
                 }
                 bar.inc(1);
@@ -136,7 +140,10 @@ fn record_all(
             for side in 0..2 {
                 bar.set_message(format!("recording {} {number}", bug.issue));
                 let site = bug.site(folder, side)?;
-                recorder.record(&site, bug.flow, &bug.file(folder, side, number))?;
+                let to = bug.file(folder, side, number);
+                if let Err(error) = recorder.record(&site, bug.flow, bug.options, &to) {
+                    bar.suspend(|| eprintln!("{error:#}"));
+                }
                 bar.inc(1);
             }
         }

@@ -39,6 +39,19 @@ pub fn tools(packages: &Path, name: &str, specs: &[&str]) -> Result<PathBuf> {
     Ok(path)
 }
 
+/// A folder with packages as they were released in it, and what they depend on.
+pub fn installed(packages: &Path, name: &str, specs: &[&str]) -> Result<PathBuf> {
+    let path = packages.join(name);
+    work::folder(&path, |folder| {
+        // Old packages want peers that they do not work with, or run what no longer works.
+        let flags =
+            ["install", "--silent", "--no-audit", "--no-fund", "--no-save", "--prefix", "."];
+        let lenient = ["--legacy-peer-deps", "--ignore-scripts"];
+        run(folder, "npm", flags.iter().chain(&lenient).chain(specs))
+    })?;
+    Ok(path)
+}
+
 /// Runs a program to its end.
 pub fn run<S: AsRef<OsStr>>(
     folder: &Path,

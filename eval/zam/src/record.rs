@@ -33,14 +33,14 @@ pub struct Recorder {
 
 impl Recorder {
     /// Records a visit to a site, unless the file is there.
-    pub fn record(&self, site: &Path, flow: &str, to: &Path) -> Result<()> {
+    pub fn record(&self, site: &Path, flow: &str, options: &[&str], to: &Path) -> Result<()> {
         if to.exists() {
             return Ok(());
         }
         let mut attempt = 1;
         loop {
             let server = Server::start(site)?;
-            match self.visit(&server, flow, to) {
+            match self.visit(&server, flow, options, to) {
                 Err(error) if attempt == ATTEMPTS => return Err(error),
                 Err(_) => attempt += 1,
                 Ok(()) => return Ok(()),
@@ -55,12 +55,12 @@ impl Recorder {
         let asks =
             json!({ "type": "waitForExpression", "expression": "zamReport()", "timeout": 5000 });
         flow["steps"].as_array_mut().context("a flow without steps")?.push(asks);
-        self.visit(&server, &flow.to_string(), to)?;
+        self.visit(&server, &flow.to_string(), &[], to)?;
         let report = server.report().context("the page reported nothing")?;
         serde_json::from_slice(&report).context("a report")
     }
 
-    fn visit(&self, server: &Server, flow: &str, to: &Path) -> Result<()> {
+    fn visit(&self, server: &Server, flow: &str, options: &[&str], to: &Path) -> Result<()> {
         if let Some(folder) = to.parent() {
             fs::create_dir_all(folder)?;
         }
@@ -73,7 +73,9 @@ impl Recorder {
         fs::write(&flow_file, flow.replace(ADDRESS, &server.address()))?;
         let recorded = folder.join("recorded");
         let output = Command::new(&self.perfblame)
-            .args(["record", "chrome", "--quiet", "--flow"])
+            .args(["record", "chrome", "--quiet"])
+            .args(options)
+            .arg("--flow")
             .arg(&flow_file)
             .arg("--output")
             .arg(&recorded)

@@ -105,7 +105,7 @@ pub fn survey(
         site::make(packages, &Recipe::plain(app, release), &to)?;
         for number in 1..=timelines {
             let file = kept.join(format!("{name}-{number}.json.gz"));
-            recorder.record(&to, app.flow, &file)?;
+            recorder.record(&to, app.flow, &[], &file)?;
             sampled.add(release, &Timeline::read(&file)?, timelines);
         }
     }

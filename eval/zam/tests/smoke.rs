@@ -53,7 +53,7 @@ fn an_injected_loop_is_found() {
     for number in 1..=RUNS {
         for set in [&before, &after] {
             let site = own.join("sites").join(&set.site);
-            recorder.record(&site, app.flow, &set.file(&folder, number)).unwrap();
+            recorder.record(&site, app.flow, &[], &set.file(&folder, number)).unwrap();
         }
     }
     let files = after.files(&folder, RUNS);
