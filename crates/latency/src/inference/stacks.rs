@@ -8,18 +8,29 @@ use super::{Inference, Instance, Now, at};
 use crate::calls::{End, OpenCall};
 use crate::gaps::Pieces;
 
-/// After a wait nothing is in the processor's caches: taking a stack takes longer in the same proportion as what comes
-/// behind it, which takes so long at least otherwise; but not longer than this many times.
-const COLDEST: f64 = 8.0;
-
 /// Where nothing is known of what comes behind a stack, it is this much of what taking it took: short gaps are like that.
 const BEHIND: f64 = 1.0 / 6.0;
 
-/// What taking a stack costs at the start of a gap after a wait.
-fn cold_cost(cost: i64, least: Option<f64>, gap: i64) -> i64 {
+/// Taking a stack takes this much longer than the shortest time as a rule, and not longer than so many times as long; after
+/// a wait, when nothing is in the processor's caches, that may be much longer.
+const USUAL: f64 = 1.1;
+const SLOWEST: f64 = 1.5;
+const COLDEST: f64 = 8.0;
+
+/// A gap longer than this many times the shortest was spent on something else.
+const SHORT: f64 = 2.0;
+
+/// What taking a stack costs at the start of a gap, if it is `cost` in the shortest ones and what comes behind it takes so
+/// long at least. In short gaps both take longer in the same proportion.
+fn likely_cost(cost: i64, least: Option<f64>, gap: i64, cold: bool) -> i64 {
     let cost = cost as f64;
-    let usual = cost + least.unwrap_or(cost * BEHIND);
-    (cost * (gap as f64 / usual.max(1.0)).clamp(1.0, COLDEST)) as i64
+    let times = gap as f64 / (cost + least.unwrap_or(cost * BEHIND)).max(1.0);
+    let most = match cold {
+        true => COLDEST,
+        false if times < SHORT => SLOWEST,
+        false => USUAL,
+    };
+    (cost * times.clamp(1.0, most)) as i64
 }
 
 impl Inference {
@@ -193,7 +204,7 @@ impl Inference {
         // Of what is left it is not known whether taking the stack took longer this time.
         let sure = gap.saturating_sub(cost.saturating_mul(2));
         let least = self.order.weigh(&mut known, stacks, going, sure, &mut self.weights);
-        let cost = if state.cold { cold_cost(cost, least, gap) } else { cost };
+        let cost = likely_cost(cost, least, gap, state.cold);
         let before = state.frames.len();
         let gone = before - common;
         let new = (self.clean.len() - common).saturating_sub(exact);
@@ -292,14 +303,18 @@ impl Inference {
 
 #[cfg(test)]
 mod tests {
-    use super::cold_cost;
+    use super::likely_cost;
 
     #[test]
-    fn stacks_take_longer_after_a_wait() {
-        assert_eq!(cold_cost(5_000, Some(1_000.0), 24_000), 20_000);
-        assert_eq!(cold_cost(5_000, Some(1_000.0), 3_000), 5_000);
-        assert_eq!(cold_cost(5_000, Some(1_000.0), 24_000_000), 40_000);
-        assert_eq!(cold_cost(6_000, None, 14_000), 12_000);
-        assert_eq!(cold_cost(0, None, i64::MAX), 0);
+    fn stacks_take_longer_where_all_does() {
+        let warm = |gap| likely_cost(5_000, Some(1_000.0), gap, false);
+        assert_eq!(
+            [3_000, 6_000, 7_200, 11_000, 900_000].map(warm),
+            [5_000, 5_000, 6_000, 7_500, 5_500]
+        );
+        let cold = |gap| likely_cost(5_000, Some(1_000.0), gap, true);
+        assert_eq!([3_000, 24_000, 900_000].map(cold), [5_000, 20_000, 40_000]);
+        assert_eq!(likely_cost(6_000, None, 14_000, true), 12_000);
+        assert_eq!(likely_cost(0, None, i64::MAX, true), 0);
     }
 }
