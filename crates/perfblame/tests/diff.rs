@@ -343,6 +343,51 @@ fn the_status_says_whether_it_got_slower() {
     ]);
 }
 
+/// A profile of V8: milliseconds in the program's own functions, and in the runtime.
+fn of_script(functions: &[(&str, usize)]) -> String {
+    let frame = |name: &str| {
+        let (script, url) = if name.starts_with('(') { (0, "") } else { (1, "app.js") };
+        serde_json::json!({ "functionName": name, "scriptId": script.to_string(), "url": url,
+            "lineNumber": name.len(), "columnNumber": 1 })
+    };
+    let children: Vec<usize> = (2..functions.len() + 2).collect();
+    let mut nodes =
+        vec![serde_json::json!({ "id": 1, "callFrame": frame("(root)"), "children": children })];
+    let mut samples = Vec::new();
+    for (id, (name, count)) in (2..).zip(functions) {
+        nodes.push(serde_json::json!({ "id": id, "callFrame": frame(name) }));
+        samples.extend(std::iter::repeat_n(id, *count));
+    }
+    let deltas = vec![1_000; samples.len()];
+    let end = samples.len() * 1_000;
+    serde_json::json!({ "nodes": nodes, "startTime": 0, "endTime": end, "samples": samples,
+        "timeDeltas": deltas })
+    .to_string()
+}
+
+#[test]
+fn the_runtime_is_named_where_it_is_most_of_the_change() {
+    let folder = Folder::new();
+    for run in 0..4 {
+        let before = [("parse", 400 + run), ("render", 300 - run), ("(program)", 200 + 3 * run)];
+        let after = [
+            ("parse", 402 - run),
+            ("render", 301 + run),
+            ("(program)", 900 - 4 * run),
+            ("measure", 60 + run),
+        ];
+        folder.file(&format!("old/run-{run}.cpuprofile"), of_script(&before));
+        folder.file(&format!("new/run-{run}.cpuprofile"), of_script(&after));
+    }
+    let output = folder.run(&["diff", "old", "new"]);
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let first = text.split("\n\n").next().unwrap().replace('\n', " ");
+    expect![
+        "904 ms → 1.66 s (+83 %): 92 % of it is the runtime's (program); 8.0 % is measure (new)"
+    ]
+    .assert_eq(&first);
+}
+
 #[test]
 fn a_page_is_written_whole_or_not_at_all() {
     let folder = folder();

@@ -287,7 +287,14 @@ fn explain(diff: &Diff, words: Words<'_>, line: &mut Line) {
     let (Method::Suspects, Some((first, others))) = (diff.method, found.split_first()) else {
         return explain_otherwise(diff, words, line);
     };
-    line.words(&format!("{} of it is ", in_percent(first.share)));
+    let runtime = most_of_it(diff).filter(|(_, share)| *share > first.share);
+    if let Some((row, share)) = runtime {
+        line.words(&format!("{} of it is the runtime's ", in_percent(share.min(1.0))));
+        line.name(clean(&row.function.name).into_owned());
+        line.words(&format!("; {} is ", in_percent(first.share)));
+    } else {
+        line.words(&format!("{} of it is ", in_percent(first.share)));
+    }
     let caller = caller_of(first);
     // Two functions of one name are told apart by their places.
     let alike =
@@ -353,7 +360,6 @@ fn explain_by_stage(diff: &Diff, words: Words<'_>, line: &mut Line) {
 
 /// What the other methods say, or the runtime.
 fn explain_otherwise(diff: &Diff, words: Words<'_>, line: &mut Line) {
-    let change = diff.after.total.median - diff.before.total.median;
     let delta = |node: &CriticalNode| node.after - node.before.unwrap_or(0.0);
     let causes = diff.graph.iter().flat_map(|graph| &graph.nodes).filter(|node| node.cause);
     let largest = causes.clone().max_by(|a, b| delta(a).total_cmp(&delta(b)).then(b.id.cmp(&a.id)));
@@ -379,16 +385,23 @@ fn explain_otherwise(diff: &Diff, words: Words<'_>, line: &mut Line) {
     if lead(diff).is_some() {
         return explain_by_stage(diff, words, line);
     }
-    let share = |row: &RuntimeCost| (row.after - row.before) / change;
-    let largest = diff.runtime.iter().max_by(|a, b| share(a).total_cmp(&share(b)));
-    match largest.filter(|row| change != 0.0 && share(row) >= 0.5) {
-        Some(row) => {
-            line.words(&format!("{} of it is the runtime's ", in_percent(share(row).min(1.0))));
+    match most_of_it(diff) {
+        Some((row, share)) => {
+            line.words(&format!("{} of it is the runtime's ", in_percent(share.min(1.0))));
             line.name(clean(&row.function.name).into_owned());
             line.words(", no function stands out");
         }
         None => line.words("no function explains it"),
     }
+}
+
+/// What the runtime did, and its share, where that is at least half of the change.
+fn most_of_it(diff: &Diff) -> Option<(&RuntimeCost, f64)> {
+    let change = diff.after.total.median - diff.before.total.median;
+    let share = |row: &RuntimeCost| (row.after - row.before) / change;
+    let rows = diff.runtime.iter().map(|row| (row, share(row)));
+    let largest = rows.max_by(|a, b| a.1.total_cmp(&b.1));
+    largest.filter(|(_, share)| change != 0.0 && *share >= 0.5)
 }
 
 /// As much of a commit's id as people use.

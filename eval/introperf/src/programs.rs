@@ -112,6 +112,26 @@ echo "$n $back"
 END"#,
         arguments: &["loop.sh"],
     },
+    // And by this one nothing after time was divided by code.
+    Program {
+        name: "sed",
+        source: "sed",
+        build: "cp -r $SOURCE built; cd built; ./configure -q CFLAGS=\"$FLAGS\" >/dev/null; make -s -k >/dev/null 2>&1 || true; \
+                cp sed/sed ../program",
+        prepare: r#"mkdir files; for n in $(seq 120); do
+awk -v seed=$n 'BEGIN { srand(seed); for (i = 0; i < 40; i++) print i, int(rand() * 900), "word" i % 7 }' > files/$n
+done"#,
+        arguments: &[
+            "-i",
+            "-e",
+            "s/[0-9]*7/n/g",
+            "-e",
+            "/word3/{h;d}",
+            "-e",
+            "/word5/G",
+            "files/*",
+        ],
+    },
 ];
 
 /// Fetches and builds a program, unless it is there; the folder has `program` and its inputs.

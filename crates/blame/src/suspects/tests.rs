@@ -40,7 +40,7 @@ fn run(program: &Program, random: &mut Random) -> Profile {
             .map(|name| {
                 let layer = match *name {
                     "idle" => Layer::Idle,
-                    "gc" => Layer::GarbageCollection,
+                    "gc" | "sweep" => Layer::GarbageCollection,
                     _ => Layer::Application,
                 };
                 let name = builder.string(name);
@@ -278,6 +278,27 @@ fn swapping_the_sides_makes_suspects_improvements() {
     assert_eq!(grown.len(), shrunk.len());
     assert!(grown.iter().zip(&shrunk).all(|(a, b)| (a - b).abs() < 20), "{grown:?} {shrunk:?}");
     assert_eq!(back.found.improvements[0].kind, Kind::Faster);
+}
+
+#[test]
+fn functions_that_got_faster_are_no_good_news_where_the_runtime_got_slower() {
+    let mut before = program();
+    before.push((vec!["main", "sweep"], 500.0));
+    let after = slower(before.clone(), |stack| match stack.last() {
+        Some(&"sweep") => 6.0,
+        Some(&"types") => 0.4,
+        _ => 1.0,
+    });
+    let compared = Compared::new(&runs(&before, 5, 1), &runs(&after, 5, 2));
+    let found = &compared.found;
+    assert!(found.suspects.is_empty() && !found.improvements.is_empty());
+    assert_eq!(found.verdict, Verdict::Regressed);
+    // The interval and the chance are those of the change that is told.
+    assert!(found.change.low > 1_500.0 && found.p_value.unwrap() < 0.001, "{found:?}");
+    // What is only faster is.
+    let after = slower(before.clone(), |stack| if stack.ends_with(&["types"]) { 0.4 } else { 1.0 });
+    let compared = Compared::new(&runs(&before, 5, 1), &runs(&after, 5, 2));
+    assert_eq!(compared.found.verdict, Verdict::Improved);
 }
 
 #[test]

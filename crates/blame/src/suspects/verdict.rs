@@ -6,11 +6,21 @@ use super::{Finding, Interval, Verdict};
 use crate::noise::{Noise, Spread};
 use crate::special::{student_quantile, student_two_sided};
 
-/// The totals of both sides, as recorded. The runtime scatters so much that what is judged leaves it out.
+/// The totals of both sides.
 pub(super) struct Total {
-    sides: [Spread; 2],
+    /// As recorded.
     pub(super) change: Interval,
     pub(super) p_value: Option<f64>,
+    /// The runtime scatters so much that what is judged leaves it out.
+    sides: [Spread; 2],
+    judged: Change,
+}
+
+/// How the totals of two sides differ.
+struct Change {
+    /// Half of the interval that holds the difference.
+    half: f64,
+    p_value: Option<f64>,
     /// Standard deviation of one run's total.
     deviation: f64,
 }
@@ -35,6 +45,27 @@ impl Total {
             let (before, after) = costs.totals.split_at(costs.runs[0]);
             [median(before), median(after)]
         };
+        let whole = Change::of(&costs.sides(&costs.totals), costs, noise);
+        let value = medians[1] - medians[0];
+        let change = Interval { value, low: value - whole.half, high: value + whole.half };
+        let judged = Change::of(&sides, costs, noise);
+        Self { change, p_value: whole.p_value, sides, judged }
+    }
+
+    /// The total as recorded got surely slower, whatever took the time.
+    fn is_surely_slower(&self, threshold: f64) -> bool {
+        self.p_value.is_some_and(|p| p < CERTAIN)
+            && self.change.low > (self.typical() * WORTH_KNOWING).max(threshold)
+    }
+
+    /// A typical run's total.
+    pub(super) fn typical(&self) -> f64 {
+        self.sides[0].mean.max(self.sides[1].mean)
+    }
+}
+
+impl Change {
+    fn of(sides: &[Spread; 2], costs: &Costs, noise: &Noise) -> Self {
         let own: f64 = sides.iter().map(|side| side.runs.saturating_sub(1) as f64).sum();
         let delta = sides[1].mean - sides[0].mean;
         let (error, freedom, deviation) = if own > 0.0 {
@@ -52,14 +83,7 @@ impl Total {
         };
         let p = if delta == 0.0 { 1.0 } else { student_two_sided(delta / error, freedom) };
         let half = student_quantile(0.05, freedom) * error;
-        let value = medians[1] - medians[0];
-        let change = Interval { value, low: value - half, high: value + half };
-        Self { sides, change, p_value: (own > 0.0).then_some(p), deviation }
-    }
-
-    /// A typical run's total.
-    pub(super) fn typical(&self) -> f64 {
-        self.sides[0].mean.max(self.sides[1].mean)
+        Self { half, p_value: (own > 0.0).then_some(p), deviation }
     }
 }
 
@@ -118,7 +142,7 @@ pub(super) fn judge(
         |findings: &[Finding]| findings.iter().map(|finding| finding.delta.value).sum::<f64>();
     let net = sum(suspects) + sum(improvements) + sum(moved);
     let single = costs.runs.iter().all(|runs| *runs < 2);
-    if asked && total.change.low > -threshold && total.change.high < threshold {
+    if asked && total.change.value.abs() + total.judged.half < threshold {
         return settled(Verdict::Unchanged);
     }
     if single {
@@ -140,12 +164,14 @@ pub(super) fn judge(
     // A cost that only moved is lost in one place and found in another: neither better nor worse.
     let lost = -sum(improvements);
     if lost > 0.0 && net < 0.0 && sum(moved) < lost * 0.5 {
-        return settled(Verdict::Improved);
+        // Functions that got faster are no good news where all together got slower.
+        let slower = total.is_surely_slower(threshold);
+        return settled(if slower { Verdict::Regressed } else { Verdict::Improved });
     }
     let difference = noise.difference(&total.sides[0], &total.sides[1], 0.0);
     let delta = difference.delta;
     let alike = scale.common.ln().signum() == delta.signum();
-    if total.p_value.is_some_and(|p| p < CERTAIN)
+    if total.judged.p_value.is_some_and(|p| p < CERTAIN)
         && difference.p() < CERTAIN
         && delta.abs() >= threshold
         && alike
@@ -154,7 +180,7 @@ pub(super) fn judge(
     }
     // Something may be there, or the noise would hide whatever there is.
     let (low, high) = difference.interval();
-    let suspicious = total.p_value.is_some_and(|p| p < SUSPICIOUS)
+    let suspicious = total.judged.p_value.is_some_and(|p| p < SUSPICIOUS)
         && difference.p() < SUSPICIOUS
         && delta.abs() > (total.typical() * WORTH_KNOWING).max(threshold);
     let blind = (high - low) / 2.0 > total.typical() * BLIND;
@@ -172,6 +198,6 @@ fn needed(total: &Total, delta: f64, threshold: f64) -> Option<u32> {
         return None;
     }
     let z = 2.576 + 0.842;
-    let runs = (2.0 * (z * total.deviation / delta).powi(2)).ceil().max(3.0);
+    let runs = (2.0 * (z * total.judged.deviation / delta).powi(2)).ceil().max(3.0);
     (runs <= MOST_RUNS).then_some(runs as u32)
 }
