@@ -122,25 +122,7 @@ fn claims(text: &mut String, measured: &Measured) {
             rows.len()
         );
     }
-    let all: Vec<&Inferred> =
-        measured.programs.iter().filter_map(|row| row.by_events.get(1)).collect();
-    if !all.is_empty() {
-        let better = |row: &&&Inferred| row.estimate <= row.conservative.min(row.aggressive) / 2.0;
-        let _ = writeln!(
-            text,
-            "- Over the slowest hundredth of calls the estimate's median error is at most half of the better mode's in {} \
-             of {} programs (system calls and switches).",
-            all.iter().filter(better).count(),
-            all.len()
-        );
-        let of_seen = |row: &&&Inferred| row.of_seen[2] <= row.of_seen[0].min(row.of_seen[1]) / 2.0;
-        let _ = writeln!(
-            text,
-            "- Over those of them that are on a stack it is so in {} of {}.",
-            all.iter().filter(of_seen).count(),
-            all.len()
-        );
-    }
+    estimate_summary(text, measured);
     for row in &measured.overhead {
         let _ = writeln!(
             text,
@@ -150,6 +132,41 @@ fn claims(text: &mut String, measured: &Measured) {
             row.ratio(Traced::ByDefault)
         );
     }
+}
+
+/// How the estimate compares with the better of the two modes.
+fn estimate_summary(text: &mut String, measured: &Measured) {
+    for (number, events) in [(1, "system calls and switches"), (2, "with ticks")] {
+        let rows = measured.programs.iter().filter_map(|row| row.by_events.get(number));
+        let ratios = |error: fn(&Inferred) -> [f64; 3]| -> Vec<f64> {
+            let ratio = |[conservative, aggressive, ours]: [f64; 3]| {
+                ours / conservative.min(aggressive).max(f64::MIN_POSITIVE)
+            };
+            rows.clone().map(|row| ratio(error(row))).collect()
+        };
+        let all = ratios(|row| [row.conservative, row.aggressive, row.estimate]);
+        let of_seen = ratios(|row| row.of_seen);
+        if all.is_empty() {
+            return;
+        }
+        let half = |ratios: &[f64]| ratios.iter().filter(|ratio| **ratio <= 0.5).count();
+        let _ = writeln!(
+            text,
+            "- Over the slowest hundredth of calls, the estimate's median error is {:.2} times that of the better mode \
+             ({events}; geometric mean over {} programs), and at most half of it in {} of them; over those of the calls \
+             that are on a stack it is {:.2} times, and at most half in {}.",
+            geometric_mean(&all),
+            all.len(),
+            half(&all),
+            geometric_mean(&of_seen),
+            half(&of_seen)
+        );
+    }
+}
+
+fn geometric_mean(ratios: &[f64]) -> f64 {
+    let logs: f64 = ratios.iter().map(|ratio| ratio.max(f64::MIN_POSITIVE).ln()).sum();
+    (logs / ratios.len().max(1) as f64).exp()
 }
 
 fn words(way: Way) -> &'static str {
