@@ -336,7 +336,8 @@ impl EventSink for Inference {
             self.waited_by_nature(builder, row, time, cleaned);
         }
         let now = if broken {
-            Now { made: self.states[row].made, begins: false, exact }
+            // Nobody says that it is another call than the last.
+            Now { made: None, begins: false, exact }
         } else {
             let made = cleaned.call.map(|at| Made { at, by: cleaned.by });
             Now { made, begins: matches!(kind, EventKind::Enter(_)), exact }
@@ -346,7 +347,9 @@ impl EventSink for Inference {
         }
         self.observe(builder, row, time, now, code);
         let state = &mut self.states[row];
-        state.made = now.made;
+        if !broken {
+            state.made = now.made;
+        }
         if !stack.is_empty() {
             state.taken = time;
             state.cold = std::mem::take(&mut state.woken);

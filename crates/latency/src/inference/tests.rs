@@ -356,6 +356,16 @@ fn a_system_call_from_the_same_place_tells_calls_apart() {
     check("work: 1\nmain: 7 7", "main/7 work/1", "main 1, work 2, read 2");
     // Frames are missing here: who called the leaf is not known.
     check("leaf: 1\nwork: 1\nmain: 7 7", "main/7 work/1 leaf/1", "main 1, work 1, leaf 2, read 2");
+    // Nothing is known of a stack that is not there, as of a process that ends.
+    let ends =
+        calls(stack, true).replace(&format!("20 t +read {stack} {kernel} x@k"), "20 t +exit_group");
+    let ends = ends.lines().take(3).collect::<Vec<_>>().join("\n");
+    check_counts(
+        "read: 9\nwork: 1\nmain: 7 7",
+        Options::default(),
+        &ends,
+        "main 1, work 1, read 1",
+    );
 }
 
 #[test]
