@@ -310,19 +310,26 @@ impl EventSink for Inference {
                 .iter()
                 .any(|frame| !matches!(self.cleaner.place(*frame), Place::Kernel | Place::Call))
         };
-        // A stack that lacks the user's part says nothing of what goes on there.
-        let broken = self.clean.is_empty() || !cleaned.user && had_user();
-        if broken {
-            self.broken += u64::from(!stack.is_empty());
-            self.clean.clone_from(&self.states[row].frames);
-            let calls =
-                self.clean.iter().rposition(|frame| self.cleaner.place(*frame) == Place::Call);
-            cleaned = Cleaned { call: calls, call_name: current, ..cleaned };
-        } else {
+        // A stack that lacks the user's part, or its outer end, says nothing of what goes on there.
+        let mut broken = self.clean.is_empty() || !cleaned.user && had_user();
+        if !broken {
             let length = self.clean.len();
             self.complete(builder, row, cleaned.cut);
             let added = self.clean.len() - length;
             cleaned.call = cleaned.call.map(|at| at + added);
+            let root = self.clean.first().and_then(|root| self.cleaner.function(*root));
+            broken = root.is_some_and(|root| !self.states[row].root.may_be(root));
+        }
+        if broken {
+            self.broken += u64::from(!stack.is_empty());
+            if kind == EventKind::Tick {
+                // It is anywhere.
+                return;
+            }
+            self.clean.clone_from(&self.states[row].frames);
+            let calls =
+                self.clean.iter().rposition(|frame| self.cleaner.place(*frame) == Place::Call);
+            cleaned = Cleaned { call: calls, call_name: current, ..cleaned };
         }
         self.looks += u64::from(!broken);
         self.seen_again(row, time);
@@ -416,7 +423,7 @@ impl Inference {
         }
         if self.broken > 0 {
             builder.warn_many("broken-stacks", self.broken, || {
-                "stacks lack the program's own part; their threads were taken to be where they were"
+                "stacks lack a part of the program; their threads were taken to be where they were"
                     .to_owned()
             });
         }

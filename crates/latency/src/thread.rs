@@ -1,6 +1,6 @@
 //! What is kept of a thread: its open calls, and whether it runs.
 
-use perfblame_cct::{FrameId, OpenNode, StringId, ThreadId};
+use perfblame_cct::{FrameId, FunctionId, OpenNode, StringId, ThreadId};
 
 use crate::calls::OpenCall;
 use crate::cleaning::LastStack;
@@ -42,6 +42,36 @@ pub(crate) struct ThreadState {
     pub(crate) waited_in: Option<usize>,
     /// Since it was last told how long it had no processor.
     pub(crate) recent: Recent,
+    pub(crate) root: Root,
+}
+
+/// What a thread's stacks begin with. Walks of stacks go astray, and what they find then is no other thread of control.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Root {
+    usual: Option<FunctionId>,
+    times: u64,
+    others: u64,
+}
+
+/// So many stacks make a rule.
+const ENOUGH: u64 = 20;
+
+/// One stack in so many may be an exception; more are none, as in programs that switch stacks themselves.
+const ONE_IN: u64 = 20;
+
+impl Root {
+    /// True where a stack may begin with this function.
+    pub(crate) fn may_be(&mut self, function: FunctionId) -> bool {
+        if self.usual == Some(function) {
+            self.times += 1;
+            return true;
+        }
+        self.others += 1;
+        if self.others > self.times {
+            (self.usual, self.times, self.others) = (Some(function), self.others, self.times);
+        }
+        self.times < ENOUGH || self.others.saturating_mul(ONE_IN) > self.times
+    }
 }
 
 /// Waits whose end is known by the thread's running again, not by who woke it: a part of each may have been waiting for
@@ -163,6 +193,7 @@ impl ThreadState {
             off: None,
             waited_in: None,
             recent: Recent::default(),
+            root: Root::default(),
         }
     }
 }

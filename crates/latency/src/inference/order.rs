@@ -218,7 +218,9 @@ impl Order {
         }
         let mut inner = match (before.level(cleaner, exact), now.level(cleaner, exact)) {
             (Level::Function(before), Level::Function(now)) => {
-                if self.can_follow(known, before, now) {
+                // Where no system call begins, it is still where the last one ended.
+                let still_there = before == now && !begins;
+                if still_there || self.can_follow(known, before, now) {
                     return (plain, plain);
                 }
                 Some((before, now))

@@ -306,6 +306,24 @@ fn time_goes_to_what_has_much_to_do() {
     }
 }
 
+/// The walk of a stack may end before its time, and then nobody has returned.
+#[test]
+fn walks_that_go_astray_end_no_calls() {
+    let mut trace = String::new();
+    for round in 0..40 {
+        let stack = if round == 30 { "deep [unknown]" } else { "start main work" };
+        let _ = writeln!(trace, "{} t tick {stack}", round * 10);
+    }
+    check_counts("", Options::default(), &trace, "start 1, main 1, work 1");
+    // A program that has two stacks has them often.
+    let mut trace = String::new();
+    for round in 0..40 {
+        let stack = if round % 4 == 3 { "coroutine work" } else { "start main" };
+        let _ = writeln!(trace, "{} t tick {stack}", round * 10);
+    }
+    check_counts("", Options::default(), &trace, "start 10, main 10, coroutine 10, work 10");
+}
+
 /// Stacks that were cut off are on no way from one context to the next, and say nothing of other gaps.
 #[test]
 fn cut_stacks_teach_nothing() {
@@ -356,6 +374,17 @@ fn a_system_call_from_the_same_place_tells_calls_apart() {
     check("work: 1\nmain: 7 7", "main/7 work/1", "main 1, work 2, read 2");
     // Frames are missing here: who called the leaf is not known.
     check("leaf: 1\nwork: 1\nmain: 7 7", "main/7 work/1 leaf/1", "main 1, work 1, leaf 2, read 2");
+    // Off its processor on its way back from the kernel, it has not been called again.
+    let left = calls(stack, true).lines().take(2).collect::<Vec<_>>().join("\n")
+        + &format!(
+            "\n15 t preempted {stack} entry_SYSCALL_64_after_hwframe@k exit_to_user_mode_loop@k schedule@k"
+        );
+    check_counts(
+        "read: 9\nwork: 1\nmain: 7 7",
+        Options::default(),
+        &left,
+        "main 1, work 1, read 1, read 1",
+    );
     // Nothing is known of a stack that is not there, as of a process that ends.
     let ends =
         calls(stack, true).replace(&format!("20 t +read {stack} {kernel} x@k"), "20 t +exit_group");
@@ -429,7 +458,7 @@ fn stacks_that_lack_their_ends_go_on() {
               parse 1x 40 40 40 40 own 0
                 expression 1x 40 40 40 40 own 0
                   term 1x 40 40 40 40 own 40
-            1 broken-stacks: stacks lack the program's own part; their threads were taken to be where they were
+            1 broken-stacks: stacks lack a part of the program; their threads were taken to be where they were
         "]],
     );
 }
