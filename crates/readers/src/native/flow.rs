@@ -170,6 +170,16 @@ impl FunctionFlow {
         }
     }
 
+    /// Where the code at an address jumps to, out of the function, before anything else happens.
+    pub fn jumps_on(&self, address: u64) -> Option<u64> {
+        let turn = self.turns.get(self.turn_from(address)?)?;
+        let inside = |target: &u64| (self.start..turn.next).contains(target);
+        match turn.kind {
+            Kind::Jump(target) => Some(target).filter(|target| !inside(target)),
+            _ => None,
+        }
+    }
+
     /// True where the code at an address does nothing but go to another object.
     pub fn is_stub_at(&self, address: u64) -> bool {
         let turn = self.turn_from(address).and_then(|row| self.turns.get(row));

@@ -21,6 +21,9 @@ const LONGEST: u64 = 256 << 10;
 /// code does, which is the first to be given up.
 const STEPS: u64 = 1 << 26;
 
+/// So many functions that only jump to the next one are followed.
+const MOST_JUMPS: usize = 4;
+
 /// More than this is much, however much it is.
 const MOST_WORK: f64 = 1e6;
 
@@ -116,13 +119,23 @@ impl CodeTable {
         let inside = if same { self.object(symbols, callee) } else { None };
         let Self { objects, spent, .. } = self;
         let object = objects.get_mut(&object)?.as_mut()?;
-        let target = object.function(address.checked_sub(1)?, spent)?.called_before(address)?;
+        let mut target = object.function(address.checked_sub(1)?, spent)?.called_before(address)?;
         if object.function(target, spent)?.is_stub_at(target) {
             return None;
         }
         let (_, callee) = if same { inside? } else { return Some(false) };
         let range = object.names.function_range(callee.checked_sub(1)?)?;
-        Some((range.start..range.end).contains(&target))
+        for _ in 0..MOST_JUMPS {
+            if (range.start..range.end).contains(&target) {
+                return Some(true);
+            }
+            // What does nothing but jump to another one has no frame.
+            match object.function(target, spent)?.jumps_on(target) {
+                Some(next) => target = next,
+                None => break,
+            }
+        }
+        Some(false)
     }
 }
 

@@ -65,6 +65,11 @@ fn jumps_to_other_functions_are_followed() {
     assert_eq!(walked(&[&hot, &stub], 0x1005, 0x100c), Walk::LeadsAway);
     let flows = drawn(&[&hot, &stub]);
     assert!(flows[1].is_stub_at(0x100d) && !flows[0].is_stub_at(0x1000));
+    // Nothing happens before the jump: who is called here has no frame.
+    let wrapper = [0x31, 0xc0, 0xe9, 0x00, 0x02, 0, 0];
+    let flows = drawn(&[&wrapper, &hot]);
+    assert_eq!(flows[0].jumps_on(0x1000), Some(0x1207));
+    assert_eq!(flows[1].jumps_on(0x1007), None);
 }
 
 #[test]
