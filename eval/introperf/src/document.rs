@@ -45,6 +45,8 @@ pub fn document(measured: &Measured, machine: &str) -> String {
     text.push_str(include_str!("document/errors.md"));
     text.push('\n');
     errors_table(&mut text, measured);
+    text.push_str("\nHow far inferred calls are calls: each the right one / a further part of a call / several calls in one, by the stacks that have them.\n\n");
+    told_apart_table(&mut text, measured);
     text.push_str("\n## Cost of tracing (figure 9)\n\n");
     text.push_str(include_str!("document/overhead.md"));
     text.push('\n');
@@ -347,6 +349,17 @@ fn errors_table(text: &mut String, measured: &Measured) {
                 seen[2] / seen[0].min(seen[1]).max(1e-9)
             );
         }
+    }
+}
+
+fn told_apart_table(text: &mut String, measured: &Measured) {
+    text.push_str("| program | the paper, switches | ours, switches | the paper, ticks | ours, ticks |\n|---|---|---|---|---|\n");
+    for row in &measured.programs {
+        let columns = row.by_events.iter().skip(1).flat_map(|inferred| inferred.told_apart);
+        let cells: Vec<String> = columns
+            .map(|told| format!("{} / {} / {}", told.right, told.split, told.joined))
+            .collect();
+        let _ = writeln!(text, "| {} | {} |", row.program, cells.join(" | "));
     }
 }
 

@@ -172,6 +172,41 @@ pub fn errors(
     calls.iter().map(error).collect()
 }
 
+/// How far inferred calls are calls.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct ToldApart {
+    /// Each of them one call.
+    pub right: usize,
+    /// A further part of a call that there is one for already.
+    pub split: usize,
+    /// More than one call.
+    pub joined: usize,
+}
+
+/// Which calls inferred ones are, by the first and the last stack that has them: here `latency` is the time between.
+pub fn told_apart(exact: &Exact, guesses: &BTreeMap<(u32, usize), Vec<Guess>>) -> ToldApart {
+    let mut ends: BTreeMap<(u32, usize), Vec<u64>> = BTreeMap::new();
+    for call in &exact.calls {
+        ends.entry((call.thread, call.context)).or_default().push(call.end);
+    }
+    let mut told = ToldApart::default();
+    for (context, guesses) in guesses {
+        let Some(ends) = ends.get(context) else { continue };
+        let mut last = None;
+        for guess in guesses {
+            let [first, then] = [guess.start, guess.start + guess.latency]
+                .map(|time| ends.partition_point(|end| *end < time));
+            match (Some(first) == last, first == then) {
+                (true, _) => told.split += 1,
+                (false, true) => told.right += 1,
+                (false, false) => told.joined += 1,
+            }
+            last = Some(then);
+        }
+    }
+    told
+}
+
 /// The middle one.
 pub fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
@@ -213,6 +248,22 @@ reading 7.dat
         assert!((coverage.contexts - 100.0).abs() < 1e-9);
         assert!((coverage.calls - 200.0 / 3.0).abs() < 1e-9, "{coverage:?}");
         assert!((coverage.slowest_calls - 100.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn calls_are_told_apart() {
+        let told = |guesses: &[(u64, u64)]| {
+            let guess = |(start, latency): &(u64, u64)| {
+                let start = 1_000_000_000 + start;
+                Guess { start, width: *latency, latency: *latency }
+            };
+            let guesses = BTreeMap::from([((7, 1), guesses.iter().map(guess).collect())]);
+            let told = told_apart(&exact(), &guesses);
+            [told.right, told.split, told.joined]
+        };
+        assert_eq!(told(&[(12, 5), (40, 20)]), [2, 0, 0]);
+        assert_eq!(told(&[(12, 40)]), [0, 0, 1]);
+        assert_eq!(told(&[(12, 5), (40, 20), (80, 5)]), [2, 1, 0]);
     }
 
     #[test]

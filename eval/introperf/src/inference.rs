@@ -12,7 +12,9 @@ use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::exact::{Coverage, Exact, Guess, coverage, errors, is_seen, median};
+use crate::exact::{
+    Coverage, Exact, Guess, ToldApart, coverage, errors, is_seen, median, told_apart,
+};
 use crate::machine::{PROGRAMS_RUN_ON, Ticking};
 use crate::plain;
 use crate::programs::{Program, build};
@@ -51,6 +53,9 @@ pub struct Inferred {
     pub estimate: f64,
     /// The same over those of them that are on a stack.
     pub of_seen: [f64; 3],
+    /// By the paper, and by us.
+    #[serde(default)]
+    pub told_apart: [ToldApart; 2],
 }
 
 /// A program's row.
@@ -118,7 +123,7 @@ pub fn row(work: &Work, program: &Program, perfblame: &Path) -> Result<Row> {
         let [conservative, aggressive] = by_the_paper(&exact, &chosen);
         let file = folder.join(format!("{events:?}.perf-script.txt"));
         fs::write(&file, &chosen)?;
-        let ours = by_perfblame(&exact, &file, perfblame)?;
+        let [ours, between_stacks] = by_perfblame(&exact, &file, perfblame)?;
         let error = |guesses| median(errors(&exact, &slowest, guesses));
         row.by_events.push(Inferred {
             stacks: taken.len(),
@@ -126,6 +131,7 @@ pub fn row(work: &Work, program: &Program, perfblame: &Path) -> Result<Row> {
             conservative: error(&conservative),
             aggressive: error(&aggressive),
             estimate: error(&ours),
+            told_apart: [&conservative, &between_stacks].map(|calls| told_apart(&exact, calls)),
             of_seen: [&conservative, &aggressive, &ours].map(|guesses| {
                 let seen: Vec<usize> = slowest
                     .iter()
@@ -350,8 +356,8 @@ fn by_the_paper(exact: &Exact, text: &str) -> [Guesses; 2] {
     modes.map(sorted)
 }
 
-/// Our estimate.
-fn by_perfblame(exact: &Exact, trace: &Path, perfblame: &Path) -> Result<Guesses> {
+/// Our estimate, and the same calls from the first to the last stack that has them.
+fn by_perfblame(exact: &Exact, trace: &Path, perfblame: &Path) -> Result<[Guesses; 2]> {
     let output = Command::new(perfblame)
         .arg("infer")
         .arg(trace)
@@ -366,7 +372,7 @@ fn by_perfblame(exact: &Exact, trace: &Path, perfblame: &Path) -> Result<Guesses
     guesses(exact, &answer).context("JSON of perfblame infer")
 }
 
-fn guesses(exact: &Exact, answer: &Value) -> Option<Guesses> {
+fn guesses(exact: &Exact, answer: &Value) -> Option<[Guesses; 2]> {
     let contexts = Contexts::of(exact);
     let mut of_node: Vec<(Option<usize>, bool)> = Vec::new();
     for node in answer["nodes"].as_array()? {
@@ -374,19 +380,18 @@ fn guesses(exact: &Exact, answer: &Value) -> Option<Guesses> {
         let above = parent.and_then(|parent| parent.0);
         of_node.push(contexts.step(above, node["function"].as_str()?));
     }
-    let mut found = Guesses::new();
+    let mut found = [Guesses::new(), Guesses::new()];
     for call in answer["instances"].as_array()? {
         let number = |name: &str| call[name].as_u64();
         if let (Some(context), true) = *of_node.get(number("node")? as usize)? {
-            let guess = Guess {
-                start: number("start")?,
-                width: number("aggressive")?,
-                latency: number("estimate")?,
-            };
-            found.entry((number("tid")? as u32, context)).or_default().push(guess);
+            let (start, width) = (number("start")?, number("aggressive")?);
+            for (found, latency) in found.iter_mut().zip(["estimate", "conservative"]) {
+                let guess = Guess { start, width, latency: number(latency)? };
+                found.entry((number("tid")? as u32, context)).or_default().push(guess);
+            }
         }
     }
-    Some(sorted(found))
+    Some(found.map(sorted))
 }
 
 #[cfg(test)]
@@ -436,9 +441,10 @@ lua 7/7 [001] 1.000000070: cpu-clock:
                 { "id": 2, "parent": 1, "function": "qsort" },
                 { "id": 3, "parent": 2, "function": "less" },
             ],
-            "instances": [{ "node": 3, "tid": 7, "start": 5, "aggressive": 9, "estimate": 6 }],
+            "instances": [{ "node": 3, "tid": 7, "start": 5, "aggressive": 9, "estimate": 6, "conservative": 4 }],
         });
-        let found = guesses(&exact, &answer).unwrap();
+        let [found, between] = guesses(&exact, &answer).unwrap();
         assert_eq!(found[&(7, 1)], [Guess { start: 5, width: 9, latency: 6 }]);
+        assert_eq!(between[&(7, 1)], [Guess { start: 5, width: 9, latency: 4 }]);
     }
 }
