@@ -8,6 +8,7 @@
 //! the samples of a node per line and do not say which samples, so that its time could only be shared out by guess.
 
 mod call_frame;
+mod idle;
 mod recorded;
 mod sampled_tree;
 mod wire;
@@ -21,6 +22,7 @@ use crate::json::{Cursor, top_level_keys};
 use crate::scripts::{Naming, ScriptNames, Scripts};
 
 pub use call_frame::{CallFrame, layer_of_url, split_location};
+pub use idle::Idle;
 pub use recorded::Recorded;
 pub use sampled_tree::{Gaps, SampledTree};
 pub use wire::Chunk;

@@ -10,7 +10,7 @@
 //! | `P` and `I` named `Profile`, `ProfileChunk`, `CpuProfile` | V8's sampled call trees: metrics `wall` and `samples`, see [`v8`] |
 //! | `M` | names of processes and threads |
 //! | `samples` with `stackFrames` beside the events | sampled stacks, as V8's, see [`stack_samples`] |
-//! | `TimerInstall` to `TimerFire`, `ResourceSendRequest` to `ResourceFinish` | metric `waits`, for the function that asked, see [`waits`] |
+//! | `TimerInstall` to `TimerFire`, `ResourceSendRequest` to `ResourceFinish` | metrics `waits`, `wait-count` and `wait-idle`, for the function that asked, see [`waits`] |
 //! | instants, counters, flows, objects | no time: counted, in the label `events without duration` |
 //!
 //! Where the file says what of it is the recording, as those of our recorder do, the rest is left out, see [`Recorded`].

@@ -84,6 +84,7 @@ fn what_is_outside_of_the_recording_is_left_out() {
             calls: across 1, inside 1, long 1
             waits: work 55
             wait-count: work 2
+            wait-idle: work 20
             calls outside of the recording: 2
             samples outside of the recording: 2
             took 50
@@ -100,6 +101,7 @@ fn without_word_of_a_recording_all_counts() {
         calls: across 1, early 1, inside 1, late 1, long 1
         waits: work 79
         wait-count: work 2
+        wait-idle: work 35
         took 99
     "#]];
     check(&json!({"source": "DevTools"}), &all);

@@ -2,9 +2,13 @@
 //! only the clock tells. Where both sides know what was waited for, and by whom, that is explained like any other cost.
 //!
 //! Waits run beside work and beside each other, so a longer one need not make anything later. One counts only if the
-//! timeline grew with it: the idle time of the threads that wait, or the whole recording, by at least half as much. What
-//! the recording grew by since there is more work does not count: a page that polls then polls more often, and nobody
-//! waits for that.
+//! thread that asked had nothing else to do meanwhile, for at least half of what it is longer by, and the timeline can
+//! have grown by as much: the idle time of the threads that wait, or the whole recording. Recordings idle for many
+//! reasons and by hundreds of milliseconds more or less, so the longest after is held against the shortest before.
+//!
+//! Where something computes longer, or where profiles do not say what was done meanwhile, the typical recording must
+//! have grown. What it grew by since there is more work does not count: a page that polls then polls more often, and
+//! nobody waits for that.
 
 use hashbrown::HashSet;
 use perfblame_blame::{Evidence, Explanation, Finding, Options, RunCosts, suspects};
@@ -18,6 +22,8 @@ use crate::FunctionView;
 const WAITS: &str = "waits";
 /// The metric that counts what was waited for.
 const COUNT: &str = "wait-count";
+/// The metric of the part of waits in which the thread had nothing else to do.
+const IDLE: &str = "wait-idle";
 /// The part of a longer wait that must be found in the timeline.
 const CORROBORATED: f64 = 0.5;
 
@@ -69,9 +75,13 @@ pub(super) fn explain(
     if !certain && (found.verdict, diff.verdict) != (Verdict::Inconclusive, Verdict::Inconclusive) {
         return;
     }
-    let mut timeline = Timeline::of(sets, ids, waits, factors);
-    timeline.duration -= diff.change.median.max(0.0);
-    add(diff, joint, &found, timeline, certain);
+    let timeline = Timeline::of(sets, ids, waits, factors, diff.change.median.max(0.0));
+    let idle = [0, 1].map(|side| match known[side] {
+        Some(_) => sets[side].metric(IDLE),
+        None => Some(waits[side]),
+    });
+    let idled = |finding: &Finding| idled(finding, sets, idle, joint, factors);
+    add(diff, joint, &found, timeline, &idled, certain);
 }
 
 /// How much longer the recordings are in what is no work.
@@ -81,6 +91,8 @@ struct Timeline {
     idle: f64,
     /// From the first to the last event, without what is more work.
     duration: f64,
+    /// The most that either can have grown by: the shortest before against the longest after.
+    most: f64,
 }
 
 impl Timeline {
@@ -89,8 +101,10 @@ impl Timeline {
         ids: [MetricId; 2],
         waits: [MetricId; 2],
         factors: &[Vec<f64>; 2],
+        work: f64,
     ) -> Self {
         let mut typical = [[0.0; 2]; 2];
+        let mut furthest = [[0.0; 2]; 2];
         for side in 0..2 {
             let set = sets[side];
             let is_idle = |node: NodeId| {
@@ -110,14 +124,27 @@ impl Timeline {
                 durations.extend(run.info.duration.map(|duration| duration as f64 * factor));
             }
             typical[side] = [median(&mut idle), median(&mut durations)];
+            // Both are in order now.
+            let end =
+                |values: &[f64]| if side == 0 { values.first() } else { values.last() }.copied();
+            furthest[side] = [end(&idle), end(&durations)].map(Option::unwrap_or_default);
         }
-        let grown = |what: usize| typical[1][what] - typical[0][what];
-        Self { idle: grown(0), duration: grown(1) }
+        let grown = |[before, after]: [[f64; 2]; 2], what: usize| after[what] - before[what];
+        Self {
+            idle: grown(typical, 0),
+            duration: grown(typical, 1) - work,
+            most: grown(furthest, 0).max(grown(furthest, 1) - work),
+        }
     }
 
     /// True when a wait of this much more shows in it.
     fn corroborates(self, delta: f64) -> bool {
         self.idle.max(self.duration) >= delta * CORROBORATED
+    }
+
+    /// True when a wait of this much more could be in it, for all that recordings of one side differ by.
+    fn permits(self, delta: f64) -> bool {
+        self.most >= delta * CORROBORATED
     }
 }
 
@@ -131,13 +158,51 @@ fn median(values: &mut [f64]) -> f64 {
     }
 }
 
+/// How much longer the threads that wait had nothing else to do meanwhile; none where nothing tells.
+fn idled(
+    finding: &Finding,
+    sets: [&RunSet; 2],
+    idle: [Option<MetricId>; 2],
+    joint: &Joint,
+    factors: &[Vec<f64>; 2],
+) -> Option<f64> {
+    let rows: HashSet<NodeId> = finding.contexts.iter().copied().collect();
+    let mut means = [0.0; 2];
+    for side in 0..2 {
+        let place = [&joint.row_of_before, &joint.row_of_after][side];
+        let idle = idle[side]?;
+        let runs = &sets[side].runs;
+        for (run, factor) in runs.iter().zip(&factors[side]) {
+            let here = run.cells.of(idle).filter(|(node, ..)| rows.contains(&place[node.index()]));
+            let sum: f64 = here.map(|(_, _, value)| value as f64).sum();
+            means[side] += sum * factor / runs.len() as f64;
+        }
+    }
+    Some(means[1] - means[0])
+}
+
 /// Puts the waits that the timeline confirms among the suspects, and says again what share each has.
-fn add(diff: &mut Diff, joint: &Joint, found: &Explanation, timeline: Timeline, certain: bool) {
+fn add(
+    diff: &mut Diff,
+    joint: &Joint,
+    found: &Explanation,
+    timeline: Timeline,
+    idled: &impl Fn(&Finding) -> Option<f64>,
+    certain: bool,
+) {
     // All of them together: two waits side by side make the timeline longer once.
     let mut confirmed = Vec::new();
     let mut sum = 0.0;
+    let works_more = diff.verdict == Verdict::Regressed && !diff.suspects.is_empty();
     for finding in &found.suspects {
-        if timeline.corroborates(sum + finding.delta.value) {
+        let whole = sum + finding.delta.value;
+        let idled = idled(finding).map(|idled| idled >= finding.delta.value * CORROBORATED);
+        let counts = match idled {
+            Some(idled) if works_more => idled && timeline.corroborates(whole),
+            Some(idled) => idled && timeline.permits(whole),
+            None => timeline.corroborates(whole),
+        };
+        if counts {
             sum += finding.delta.value;
             confirmed.push(finding);
         }
@@ -250,15 +315,22 @@ mod tests {
 
     /// A run of a page: milliseconds of work, idle time, and waits of two functions.
     fn run(work: i64, idle: i64, waits: [i64; 2]) -> Profile {
-        run_with(work, idle, waits, 1)
+        run_with(work, idle, waits, 1, None)
     }
 
-    /// The same; `draw` waits so many times.
-    fn run_with(work: i64, idle: i64, [load, draw]: [i64; 2], times: i64) -> Profile {
+    /// The same; `draw` waits so many times, and so much of it, where that is known, with nothing else to do.
+    fn run_with(
+        work: i64,
+        idle: i64,
+        [load, draw]: [i64; 2],
+        times: i64,
+        idled: Option<i64>,
+    ) -> Profile {
         let mut builder = ProfileBuilder::new(Grain::Functions, Times::Drop);
         let wall = builder.metric(Metric::exact("wall", Unit::Nanoseconds));
         let waits = builder.metric(Metric::exact(WAITS, Unit::Nanoseconds));
         let count = builder.metric(Metric::exact(COUNT, Unit::Count));
+        let meanwhile = idled.map(|_| builder.metric(Metric::exact(IDLE, Unit::Nanoseconds)));
         let name = builder.string("page");
         let thread = Some(builder.thread(Thread::named(name)));
         let mut add = |name: &str, layer: Layer, metric: MetricId, value: i64| {
@@ -272,6 +344,9 @@ mod tests {
         add("load", Layer::Application, count, 1);
         add("draw", Layer::Application, waits, draw * 1_000_000);
         add("draw", Layer::Application, count, times);
+        if let Some((meanwhile, idled)) = meanwhile.zip(idled) {
+            add("draw", Layer::Application, meanwhile, idled * 1_000_000);
+        }
         let mut run = builder.finish();
         run.info.duration = Some((work + idle) * 1_000_000);
         run
@@ -311,6 +386,36 @@ mod tests {
         assert_eq!(explained(&after), (Verdict::Unchanged, Vec::new()));
     }
 
+    /// Waits of 20 ms before and 170 after, of which the thread idles through some; idle time in all of each run.
+    fn idling(before: [i64; 3], after: [i64; 3], [less, more]: [i64; 2]) -> Vec<String> {
+        let of = |idle: i64, wait: i64, idled: i64| run_with(100, idle, [20, wait], 1, Some(idled));
+        let before = side(before.map(|idle| of(idle, 20 + idle % 2, less)));
+        let after = side(after.map(|idle| of(idle, 170 + idle % 2, more)));
+        let found = diff(&before, &after, &DiffQuery::default()).unwrap();
+        let kinds = found.suspects.iter().all(|suspect| suspect.kind == Kind::Waits);
+        assert!(kinds, "{:?}", found.suspects);
+        found.suspects.into_iter().map(|suspect| suspect.function.name).collect()
+    }
+
+    #[test]
+    fn what_the_thread_idles_through_delays_the_page_however_much_it_idles_elsewhere() {
+        let (before, after) = ([501, 310, 640], [405, 620, 502]);
+        assert_eq!(idling(before, after, [18, 165]), ["draw"]);
+        assert!(idling(before, after, [18, 19]).is_empty(), "there was other work to do");
+    }
+
+    #[test]
+    fn what_the_thread_works_through_delays_nobody_though_it_idles_more_elsewhere() {
+        let (before, after) = ([301, 300, 302], [451, 450, 452]);
+        assert_eq!(idling(before, after, [18, 165]), ["draw"]);
+        assert!(idling(before, after, [18, 19]).is_empty());
+    }
+
+    #[test]
+    fn a_wait_while_nobody_waits_for_the_page_makes_nothing_later() {
+        assert!(idling([301, 300, 302], [303, 300, 301], [18, 165]).is_empty());
+    }
+
     #[test]
     fn a_longer_recording_alone_is_nobodys_fault() {
         let after =
@@ -330,7 +435,7 @@ mod tests {
 
     #[test]
     fn more_slices_of_longer_work_are_no_suspects() {
-        let run = |more: i64| run_with(250 + more, 150 + more, [20, 120], 6);
+        let run = |more: i64| run_with(250 + more, 150 + more, [20, 120], 6, None);
         let after = side([run(0), run(1), run(2)]);
         let found = diff(&before(), &after, &DiffQuery::default()).unwrap();
         let [work] = &*found.suspects else { panic!("{:?}", found.suspects) };
@@ -340,7 +445,7 @@ mod tests {
             ["meanwhile draw waits more often, 1.0 → 6.0 times, +100 ms in all"]
         );
         // As many of them as before, and each longer: that is another cause.
-        let run = |more: i64| run_with(250 + more, 150 + more, [20, 120], 1);
+        let run = |more: i64| run_with(250 + more, 150 + more, [20, 120], 1, None);
         let after = side([run(0), run(1), run(2)]);
         let found = diff(&before(), &after, &DiffQuery::default()).unwrap();
         let names: Vec<&str> = found.suspects.iter().map(|one| &*one.function.name).collect();

@@ -10,11 +10,11 @@
 
 use hashbrown::HashMap;
 use perfblame_cct::{
-    Cursor, Frame, FrameId, FunctionId, Grain, MetricId, ProfileBuilder, ThreadId, position,
+    Cursor, Frame, FrameId, FunctionId, Grain, Layer, MetricId, ProfileBuilder, ThreadId, position,
 };
 
 use super::call_frame::FLOW;
-use super::{Chunk, Recorded};
+use super::{Chunk, Idle, Recorded};
 use crate::scripts::{Names, Position, Use};
 
 /// Samples held back for sorting. Chunks have at most a hundred samples, and the largest step back seen in real traces
@@ -49,6 +49,8 @@ pub struct SampledTree {
     moments: HashMap<i64, u32>,
     /// True when samples are kept until it is known under whom they hang.
     hangs: bool,
+    /// When there was nothing to do, where that is kept.
+    idle: Option<Idle>,
 }
 
 #[derive(Clone, Copy, Default, Debug)]
@@ -61,6 +63,7 @@ struct Row {
     is_root: bool,
     /// True for what is in no script: the engine's own, and functions of the browser.
     is_foreign: bool,
+    is_idle: bool,
     own: Value,
     place: Place,
 }
@@ -118,6 +121,16 @@ impl SampledTree {
         self.hangs = true;
     }
 
+    /// Keeps when there was nothing to do, for [`SampledTree::idle`]; to be said before the first sample.
+    pub fn keep_idle(&mut self) {
+        self.idle = Some(Idle::default());
+    }
+
+    /// When there was nothing to do, once all samples have come and if that was kept.
+    pub fn idle(&self) -> Option<&Idle> {
+        self.idle.as_ref()
+    }
+
     /// Leaves out what is not part of the recording; to be said before the first sample.
     pub fn only(&mut self, recorded: Recorded) {
         self.recorded = Some(recorded);
@@ -143,7 +156,9 @@ impl SampledTree {
             known.script = node.script;
             known.is_root = node.is_root;
             let function = builder.symbols.frame(node.frame).function;
-            known.is_foreign = builder.symbols.function(function).component.is_none();
+            let function = builder.symbols.function(function);
+            known.is_foreign = function.component.is_none();
+            known.is_idle = function.layer == Layer::Idle;
             known.parent = parent.or(known.parent);
         }
         for (caller, callee) in &chunk.edges {
@@ -243,6 +258,9 @@ impl SampledTree {
             };
             (sample.time, duration) = (from, to - from);
         }
+        if let Some(idle) = self.idle.as_mut().filter(|_| self.rows[sample.row as usize].is_idle) {
+            idle.add(sample.time, sample.time.saturating_add(duration));
+        }
         let own = if sample.at.line == 0 {
             &mut self.rows[sample.row as usize].own
         } else {
@@ -268,6 +286,9 @@ impl SampledTree {
             let rest = self.end.map(|end| end.saturating_sub(last.time)).filter(|rest| *rest >= 0);
             let rest = rest.or(self.gaps.median()).unwrap_or(0);
             self.credit(last, rest, by_time);
+        }
+        if let Some(idle) = &mut self.idle {
+            idle.close();
         }
     }
 

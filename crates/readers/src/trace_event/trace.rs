@@ -61,6 +61,7 @@ impl<'a> Trace<'a> {
         let waited = WaitMetrics {
             time: builder.metric(Metric::exact("waits", Unit::Nanoseconds)),
             count: builder.metric(Metric::exact("wait-count", Unit::Count)),
+            idle: builder.metric(Metric::exact("wait-idle", Unit::Nanoseconds)),
         };
         Self {
             builder,
@@ -452,6 +453,7 @@ impl<'a> Trace<'a> {
         keep.extend(self.asyncs.any.then_some(self.async_time));
         if self.waits.any() {
             keep.extend([self.waited.time, self.waited.count]);
+            keep.extend(self.profiles.any().then_some(self.waited.idle));
         }
         builder.choose_metrics(&keep);
         let mut label = |key: &str, count: u64| {

@@ -116,6 +116,7 @@ impl CpuProfiles {
     /// Tells the newest tree what to keep.
     fn set_up(&mut self) {
         let Some(last) = self.profiles.last_mut() else { return };
+        last.tree.keep_idle();
         if self.hangs {
             last.tree.keep_samples();
         }
@@ -151,6 +152,13 @@ impl CpuProfiles {
     /// The trees with the threads they are of.
     pub fn trees(&mut self) -> impl Iterator<Item = (Key, &mut SampledTree)> {
         self.profiles.iter_mut().map(|one| (one.thread.unwrap_or(one.writer), &mut one.tree))
+    }
+
+    /// How much of a time a thread had nothing to do in, where a profile of it tells.
+    pub fn idle_within(&self, thread: Key, (from, to): (i64, i64)) -> Option<i64> {
+        let of_thread = self.profiles.iter().filter(|one| one.thread == Some(thread));
+        let idle = of_thread.filter_map(|one| Some(one.tree.idle()?.within(from, to)));
+        idle.reduce(i64::saturating_add)
     }
 
     /// The context of whoever asked for something at a moment of a process.

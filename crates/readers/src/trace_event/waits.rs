@@ -8,6 +8,7 @@
 //! (`new Promise((done) => setTimeout(done, 20))`); what such a function asks for counts as its caller's.
 //!
 //! A timer counts for at most the time it was set to: what it fires later, its thread was busy.
+//! Work may go on meanwhile; the CPU profile of the thread that asked tells in how much of the time it did not.
 //! Timers that were removed or never fired, and all but the first firing of an interval, count nothing; nor does what
 //! nobody's code asked for, such as a picture that the page's text names.
 
@@ -36,8 +37,8 @@ pub struct Waits {
     stacks: HashMap<(Box<[Call]>, Option<i64>), usize>,
     /// In the order of the file.
     stack_rows: Vec<(Box<[Call]>, Option<i64>)>,
-    /// Time, and how often.
-    waited: HashMap<(usize, Key), (i64, i64)>,
+    /// When.
+    waited: HashMap<(usize, Key), Vec<(i64, i64)>>,
     names: Vec<(usize, Key)>,
     /// Calls of a process with the functions they are in.
     located: HashMap<(i64, Call), Use>,
@@ -50,6 +51,8 @@ pub struct WaitMetrics {
     pub time: MetricId,
     /// For how many timers and requests.
     pub count: MetricId,
+    /// The part of the time in which the thread that asked had nothing else to do.
+    pub idle: MetricId,
 }
 
 /// A timer of a thread and page, or a request of a process.
@@ -172,13 +175,12 @@ impl Waits {
             None => Some((since, end)),
         };
         let Some((since, end)) = part else { return };
-        let time = end.saturating_sub(since);
         let key = (open.stack, open.thread);
-        let sum = self.waited.entry(key).or_insert_with(|| {
+        let times = self.waited.entry(key).or_insert_with(|| {
             self.names.push(key);
-            (0, 0)
+            Vec::new()
         });
-        *sum = (sum.0.saturating_add(time), sum.1.saturating_add(1));
+        times.push((since, end));
     }
 
     /// Finds the functions that calls are in, where the scripts' texts tell.
@@ -226,11 +228,20 @@ impl Waits {
                     None => builder.root(frame),
                 });
             }
-            let (time, count) = self.waited.get(&(*stack, *thread)).copied().unwrap_or_default();
+            let times = self.waited.get(&(*stack, *thread)).map_or(&[][..], Vec::as_slice);
+            let (mut time, mut idle) = (0i64, 0i64);
+            for (since, end) in times {
+                let waited = end.saturating_sub(*since);
+                time = time.saturating_add(waited);
+                // Of a thread without a profile nothing is known that it could have done.
+                let nothing = profiles.idle_within(*thread, (*since, *end)).unwrap_or(waited);
+                idle = idle.saturating_add(nothing);
+            }
             if let Some(at) = at {
                 let thread = threads.get(*thread, builder);
                 builder.add(at, Some(thread), metrics.time, time);
-                builder.add(at, Some(thread), metrics.count, count);
+                builder.add(at, Some(thread), metrics.count, times.len() as i64);
+                builder.add(at, Some(thread), metrics.idle, idle);
             }
         }
     }
