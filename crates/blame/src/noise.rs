@@ -56,7 +56,10 @@ pub struct Difference {
     pub delta: f64,
     /// Standard error of `delta`.
     pub error: f64,
-    /// Degrees of freedom behind `error`.
+    /// Standard error that `delta` would have if nothing had changed. Large costs scatter by more than small ones, so
+    /// that a cost that is large on one side only would hide itself by what it is expected to scatter by.
+    pub error_unchanged: f64,
+    /// Degrees of freedom behind both errors.
     pub freedom: f64,
 }
 
@@ -66,7 +69,7 @@ impl Difference {
         if self.delta == 0.0 {
             1.0
         } else {
-            student_two_sided(self.delta / self.error, self.freedom)
+            student_two_sided(self.delta / self.error_unchanged, self.freedom)
         }
     }
 
@@ -177,10 +180,22 @@ impl Noise {
         let freedom = self.freedom + own;
         let ratio = (self.freedom + strayed) / freedom;
         let variance: f64 = sides.iter().map(|(side, trend)| trend / side.runs.max(1) as f64).sum();
+        // Had nothing changed, both sides would cost the same and scatter as that does. A single run may be a bad day,
+        // which is no more than its own cost makes likely.
+        let unchanged = if before.runs.min(after.runs) > 1 {
+            let trend = self.trend(f64::midpoint(before.mean, after.mean));
+            sides.iter().map(|(side, _)| trend / side.runs as f64).sum::<f64>().min(variance)
+        } else {
+            variance
+        };
         let scaled = common * before.mean.abs().min(after.mean.abs());
-        let error = (ratio * variance + scaled * scaled).sqrt();
-        let delta = after.mean - before.mean;
-        Difference { delta, error, freedom }
+        let error = |variance: f64| (ratio * variance + scaled * scaled).sqrt();
+        Difference {
+            delta: after.mean - before.mean,
+            error: error(variance),
+            error_unchanged: error(unchanged),
+            freedom,
+        }
     }
 }
 
@@ -268,6 +283,32 @@ mod tests {
             })
             .count();
         assert!((25..=80).contains(&found), "{found} of 1000 at 5 %");
+    }
+
+    #[test]
+    fn what_is_new_does_not_hide_itself_by_what_its_size_scatters_by() {
+        let mut random = Random::new(13);
+        let sides: Vec<[Vec<f64>; 2]> = (0..1000)
+            .map(|row| {
+                let mean = 10.0 + f64::from(row % 300);
+                [0, 1].map(|_| runs(&mut random, mean, 0.35, 3))
+            })
+            .collect();
+        let spread = |values: &[f64]| Spread::of(values);
+        let spreads: Vec<Spread> = sides.iter().flatten().map(|values| spread(values)).collect();
+        let noise = Noise::learn(1.0, false, &spreads);
+        let new = noise.difference(&spread(&[0.0; 3]), &spread(&[99.0, 94.0, 88.0]), 0.0);
+        assert!(new.p() < 1e-5, "{} {new:?}", new.p());
+        // Both sides have runs that say how much they scatter, so identical code is not found more often.
+        let found = (sides.iter())
+            .filter(|[before, after]| {
+                noise.difference(&spread(before), &spread(after), 0.0).p() < 0.05
+            })
+            .count();
+        assert!((25..=75).contains(&found), "{found} of 1000 at 5 %");
+        // A single run says nothing about that.
+        let single = noise.difference(&spread(&[0.0; 3]), &spread(&[94.0]), 0.0);
+        assert!(single.error_unchanged >= single.error, "{single:?}");
     }
 
     #[test]

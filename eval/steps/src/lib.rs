@@ -3,6 +3,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use anyhow::{Context, Result};
 use serde::Serialize;
@@ -84,9 +85,12 @@ impl Work {
     }
 }
 
-/// Writes a file that is there as a whole or not at all.
+/// Writes a file that is there as a whole or not at all. Two threads may write the same one.
 pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<()> {
-    let unfinished = unfinished(path);
+    static WRITTEN: AtomicU64 = AtomicU64::new(0);
+    let mut unfinished = unfinished(path).into_os_string();
+    unfinished.push(format!("-{}", WRITTEN.fetch_add(1, Ordering::Relaxed)));
+    let unfinished = PathBuf::from(unfinished);
     fs::write(&unfinished, bytes).with_context(|| unfinished.display().to_string())?;
     fs::rename(&unfinished, path).with_context(|| path.display().to_string())
 }
