@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 
-use crate::shell;
+use crate::{setup, shell};
 
 /// Planted slowdowns. Without options all cases are run and the document is rewritten.
 pub fn planted(options: &[&str]) -> Result<()> {
@@ -43,6 +43,7 @@ pub fn introperf(options: &[&str]) -> Result<()> {
 /// The experiment of the ZAM paper. Without options all is recorded and asked, and the document is rewritten; a start that
 /// was interrupted goes on.
 pub fn zam(options: &[&str]) -> Result<()> {
+    setup::browser()?;
     shell::run("cargo", &["build", "--release", "--package", "perfblame"])?;
     let run = ["run", "--release", "--quiet", "--package", "perfblame-eval-zam", "--"];
     let options = if options.is_empty() { &["--out", "docs/eval-zam.md"][..] } else { options };

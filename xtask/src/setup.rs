@@ -151,13 +151,39 @@ pub fn bench_tools() -> Result<()> {
     Ok(())
 }
 
+/// What web pages are recorded with. Mesa compiles shaders where there is no graphics card.
+pub fn browser() -> Result<()> {
+    let programs = ["node", "npm", "chromium"];
+    let known = DEBIAN.iter().filter(|(program, _)| programs.contains(program));
+    let mut missing = packages(known)?;
+    for package in ["libgl1-mesa-dri", "libegl1"] {
+        let asked = std::process::Command::new("dpkg").args(["--status", package]).output();
+        // Elsewhere these have other names, and only one experiment misses them.
+        if asked.is_ok_and(|asked| !asked.status.success()) {
+            missing.push(package);
+        }
+    }
+    install(&missing)
+}
+
 fn debian() -> Result<()> {
+    install(&packages(DEBIAN.iter())?)
+}
+
+/// The packages of programs that are not there.
+fn packages<'a>(
+    programs: impl Iterator<Item = &'a (&'a str, &'static str)>,
+) -> Result<Vec<&'static str>> {
     let mut missing = Vec::new();
-    for (program, package) in DEBIAN {
+    for (program, package) in programs {
         if !shell::has(program)? {
             missing.push(*package);
         }
     }
+    Ok(missing)
+}
+
+fn install(missing: &[&str]) -> Result<()> {
     if missing.is_empty() {
         return Ok(());
     }
@@ -168,7 +194,7 @@ fn debian() -> Result<()> {
         );
     }
     apt(&["update", "-qq"])?;
-    apt(&[&["install", "-y", "-qq", "--no-install-recommends"][..], &missing].concat())
+    apt(&[&["install", "-y", "-qq", "--no-install-recommends"][..], missing].concat())
 }
 
 fn apt(arguments: &[&str]) -> Result<()> {
