@@ -22,6 +22,7 @@
 mod order;
 mod stacks;
 mod waiting;
+mod weighing;
 
 pub(crate) use order::Made;
 
@@ -39,6 +40,7 @@ use crate::thread::ThreadState;
 use crate::totals::NodeLatency;
 use crate::{idle, metrics};
 use order::Order;
+use weighing::Weighing;
 
 /// When a call goes on from one event to the next.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -102,6 +104,7 @@ pub struct Inference {
     instances: Vec<Instance>,
     clean: Vec<FrameId>,
     order: Order,
+    weighing: Weighing,
     /// How often the code alone tells that a call is another one, by context and thread.
     pub(crate) splits: HashMap<(OpenNode, ThreadId), u64>,
     /// How much each piece of the gap that ends has to do.

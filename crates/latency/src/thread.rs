@@ -59,11 +59,17 @@ const ENOUGH: u64 = 20;
 /// One stack in so many may be an exception; more are none, as in programs that switch stacks themselves.
 const ONE_IN: u64 = 20;
 
+/// What was long ago counts less: whoever starts another program, or another stack, is soon believed.
+const MOST: u64 = 400;
+
 impl Root {
     /// True where a stack may begin with this function.
     pub(crate) fn may_be(&mut self, function: FunctionId) -> bool {
         if self.usual == Some(function) {
             self.times += 1;
+            if self.times > MOST {
+                (self.times, self.others) = (self.times / 2, self.others / 2);
+            }
             return true;
         }
         self.others += 1;
@@ -195,5 +201,25 @@ impl ThreadState {
             recent: Recent::default(),
             root: Root::default(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn another_root_is_soon_believed() {
+        let mut root = Root::default();
+        let [usual, stray, next] = [1, 2, 3].map(FunctionId::new);
+        assert!((0..10_000).all(|_| root.may_be(usual)));
+        // Once in a while a walk ends elsewhere, however long the trace is.
+        for _ in 0..1_000 {
+            assert!(!root.may_be(stray));
+            assert!((0..99).all(|_| root.may_be(usual)));
+        }
+        let refused = (0..1_000).take_while(|_| !root.may_be(next)).count();
+        assert!((1..=20).contains(&refused), "{refused}");
+        assert!((0..1_000).all(|_| root.may_be(next)));
     }
 }

@@ -203,7 +203,7 @@ impl Inference {
         let going = (common, exact);
         // Of what is left it is not known whether taking the stack took longer this time.
         let sure = gap.saturating_sub(cost.saturating_mul(2));
-        let least = self.order.weigh(&mut known, stacks, going, sure, &mut self.weights);
+        let least = self.weighing.weigh(&mut known, stacks, going, sure, &mut self.weights);
         let cost = likely_cost(cost, least, gap, state.cold);
         let before = state.frames.len();
         let gone = before - common;

@@ -247,8 +247,7 @@ impl<'a> Graph<'a> {
 
     /// Nothing returns from there.
     fn is_fatal(&self, address: u64, called: &impl Fn(u64) -> Work) -> bool {
-        let row = self.flow.turn_from(address).filter(|_| self.is_inside(address));
-        match row.and_then(|row| self.flow.turns.get(row)).map(|turn| turn.kind) {
+        match self.row(address).and_then(|row| self.flow.turns.get(row)).map(|turn| turn.kind) {
             Some(Kind::LastCall(_)) => true,
             Some(Kind::Call(Some(target))) => called(target).odds <= 0.0,
             _ => false,
