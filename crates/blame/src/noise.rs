@@ -105,6 +105,18 @@ impl Noise {
         }
     }
 
+    /// How likely two runs differ by as much by chance. Samples scatter by the root of their number, and roots of costs all
+    /// by the same: few samples that become hundreds are no chance, however much hundreds scatter by.
+    pub fn p_of_runs(&self, before: f64, after: f64) -> f64 {
+        let variance: f64 = [before, after]
+            .map(|cost| cost.max(self.quantum).max(f64::MIN_POSITIVE))
+            .map(|cost| self.trend(cost) / (4.0 * cost))
+            .iter()
+            .sum();
+        let [before, after] = [before, after].map(|cost| cost.max(0.0).sqrt());
+        student_two_sided((after - before) / variance.sqrt().max(f64::MIN_POSITIVE), self.freedom)
+    }
+
     /// Learns the trend from the spreads of many costs. `counted` values are those that have no clock in them.
     pub fn learn(quantum: f64, counted: bool, spreads: &[Spread]) -> Self {
         // What is hardly ever sampled has a spread of whole samples, which says nothing about the trend.
@@ -309,6 +321,17 @@ mod tests {
         // A single run says nothing about that.
         let single = noise.difference(&spread(&[0.0; 3]), &spread(&[94.0]), 0.0);
         assert!(single.error_unchanged >= single.error, "{single:?}");
+    }
+
+    #[test]
+    fn few_samples_that_become_hundreds_are_no_chance() {
+        let noise = Noise::unmeasured(1.0, false);
+        // The plain difference hides behind what hundreds of samples scatter by.
+        let plain = noise.difference(&Spread::of(&[14.0]), &Spread::of(&[381.0]), 0.0);
+        assert!(plain.p() > 1e-4 && noise.p_of_runs(14.0, 381.0) < 1e-4);
+        assert!(noise.p_of_runs(300.0, 381.0) > 0.05);
+        assert!(noise.p_of_runs(0.0, 20.0) > 1e-3, "two bursts of samples");
+        assert!((noise.p_of_runs(0.0, 0.0) - 1.0).abs() < 1e-9);
     }
 
     #[test]

@@ -147,11 +147,12 @@ pub(super) fn judge(
     }
     if single {
         let [before, after] = total.sides;
-        let difference = noise.difference(&before, &after, 0.0);
-        let certain = difference.p() < BEYOND_SAMPLING && difference.delta.abs() >= threshold;
+        let delta = after.mean - before.mean;
+        let p = noise.p_of_runs(before.mean, after.mean);
+        let certain = p < BEYOND_SAMPLING && delta.abs() >= threshold;
         return match (certain, net) {
-            (true, net) if net > 0.0 && difference.delta > 0.0 => settled(Verdict::Regressed),
-            (true, net) if net < 0.0 && difference.delta < 0.0 => settled(Verdict::Improved),
+            (true, net) if net > 0.0 && delta > 0.0 => settled(Verdict::Regressed),
+            (true, net) if net < 0.0 && delta < 0.0 => settled(Verdict::Improved),
             _ => Judged {
                 verdict: Verdict::Inconclusive,
                 runs_needed: needed(total, total.change.value, threshold).or(Some(3)),
