@@ -111,7 +111,7 @@ fn samples(files: &[String], findings: &mut Vec<String>) -> Result<()> {
 
 /// Every format has a fuzz target named after its module, and every target a format.
 fn fuzz_targets(findings: &mut Vec<String>) -> Result<()> {
-    let table = std::fs::read_to_string(shell::project().join("crates/readers/src/format.rs"))?;
+    let table = std::fs::read_to_string(shell::project().join("crates/readers/src/formats.rs"))?;
     let targets = fuzz::targets()?;
     for module in table.lines().filter_map(|line| line.trim().strip_suffix("::FORMAT,")) {
         let target = format!("{module}_never_panics");

@@ -10,7 +10,7 @@ use perfblame_latency::{
     WAITING, WaitOn,
 };
 use perfblame_readers::{
-    ReadError, ReadErrorKind, ReadOptions, Tally, TraceRead, how_to_record_stacks, read_trace,
+    ReadError, ReadErrorKind, ReadOptions, Tally, TraceRead, format_named, read_trace,
 };
 
 use crate::diff::{DiffRow, DiffTree, Fate, RankedPath, ranked_paths};
@@ -229,7 +229,8 @@ pub fn infer(source: &Source, query: InferQuery, tally: &Tally) -> Result<Inferr
                 format!("it is a profile ({format}) and no trace of system calls with stacks")
             };
             let other = "`perfblame show` shows what is in it; `perfblame record os` makes traces";
-            let help = how_to_record_stacks(format).unwrap_or(other);
+            let tracer = format_named(format).and_then(|format| format.tracer.as_ref());
+            let help = tracer.map_or(other, |tracer| tracer.how_to_record_stacks);
             Err(failed(ReadError::new(ReadErrorKind::Unsupported(why)).help(help)))
         }
     }

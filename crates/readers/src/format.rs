@@ -1,55 +1,10 @@
-//! The formats perfblame reads: a row in a table each. Adding one means a module with its
-//! [`Format`], a line here and a sample file.
+//! What a format is to the rest of perfblame: a row in the table of `formats.rs`.
 
-use perfblame_cct::{Grain, NameKinds, Profile, ProfileBuilder, Times};
+use perfblame_cct::{EventSink, Grain, NameKinds, Placement, Profile, ProfileBuilder, Times};
 
-use crate::art_trace;
-use crate::bpftrace;
-use crate::bpftrace_events;
-use crate::caliper;
-use crate::callgrind;
-use crate::cpuprofile;
-use crate::dhat;
-use crate::dtrace;
 use crate::error::ReadError;
-use crate::firefox;
-use crate::folded;
-use crate::ftrace;
-use crate::ghc;
-use crate::gprof;
-use crate::heapprofile;
-use crate::hpctoolkit;
-use crate::hprof_text;
 use crate::input::Input;
-use crate::instruments;
-use crate::jfr;
-use crate::macos_sample;
-use crate::nettrace;
-use crate::otlp;
-use crate::perf_data;
-use crate::perf_script;
-use crate::perf_trace;
-use crate::perfblame_file;
-use crate::perfview;
-use crate::pmcstat;
-use crate::pprof;
-use crate::pprof_legacy;
-use crate::pstats;
-use crate::pyinstrument;
-use crate::safari;
 use crate::scripts::ScriptOptions;
-use crate::simpleperf;
-use crate::speedscope;
-use crate::stackprof;
-use crate::strace;
-use crate::tau;
-use crate::timemory;
-use crate::trace_event;
-use crate::v8_log;
-use crate::vsprof;
-use crate::vtune;
-use crate::xctrace;
-use crate::xperf;
 
 /// What a reader is asked for.
 #[derive(Clone, Copy, Debug)]
@@ -88,59 +43,26 @@ pub struct Format {
     pub sniff: fn(&Input) -> bool,
     /// Reads the whole input.
     pub read: fn(Input, &ReadOptions) -> Result<Profile, ReadError>,
+    /// For what tracers of an operating system write; none for other formats.
+    pub tracer: Option<Tracer>,
 }
 
-/// Every format, those with the surest signature first.
-pub const FORMATS: &[Format] = &[
-    perfblame_file::FORMAT,
-    jfr::FORMAT,
-    perf_data::FORMAT,
-    callgrind::FORMAT,
-    otlp::FORMAT,
-    pprof::FORMAT,
-    pprof_legacy::FORMAT,
-    speedscope::FORMAT,
-    firefox::FORMAT,
-    cpuprofile::FORMAT,
-    heapprofile::FORMAT,
-    safari::FORMAT,
-    trace_event::CHROME,
-    trace_event::FORMAT,
-    v8_log::PREPROCESSED,
-    v8_log::FORMAT,
-    nettrace::FORMAT,
-    simpleperf::FORMAT,
-    art_trace::FORMAT,
-    pstats::FORMAT,
-    perfview::FORMAT,
-    stackprof::FORMAT,
-    dhat::FORMAT,
-    pyinstrument::FORMAT,
-    hpctoolkit::FORMAT,
-    timemory::FORMAT,
-    caliper::FORMAT,
-    macos_sample::FORMAT,
-    xctrace::FORMAT,
-    instruments::FORMAT,
-    ghc::FORMAT,
-    gprof::FORMAT,
-    hprof_text::FORMAT,
-    tau::FORMAT,
-    vtune::FORMAT,
-    vsprof::FORMAT,
-    xperf::FORMAT,
-    pmcstat::FORMAT,
-    strace::FORMAT,
-    perf_trace::FORMAT,
-    ftrace::FORMAT,
-    bpftrace_events::FORMAT,
-    bpftrace::FORMAT,
-    dtrace::FORMAT,
-    perf_script::FORMAT,
-    folded::FORMAT,
-];
+/// What else is to be known of a format that a tracer of an operating system writes.
+pub struct Tracer {
+    /// Hands the events to a sink; none where the format keeps no events apart.
+    pub read: Option<ReadTrace>,
+    /// How to record stacks with the tool.
+    pub how_to_record_stacks: &'static str,
+}
 
-/// The format that claims an input.
-pub fn detect(input: &Input) -> Option<&'static Format> {
-    FORMATS.iter().find(|format| (format.sniff)(input))
+/// Reads an input and hands its events to a sink, if it has such events.
+pub type ReadTrace = fn(Input, &ReadOptions, &mut dyn EventSink) -> Result<TraceRead, ReadError>;
+
+/// What was read: a trace that has been handed to the sink, or a profile like any other.
+#[derive(Debug)]
+pub enum TraceRead {
+    /// The sink has seen the events, and filled the profile.
+    Trace(Box<Profile>, Placement),
+    /// There were no such events; the sink was not asked.
+    Profile(Box<Profile>),
 }

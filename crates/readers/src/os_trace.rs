@@ -12,52 +12,23 @@ use std::rc::Rc;
 
 use hashbrown::HashMap;
 use perfblame_cct::{
-    EventKind, EventSink, FrameId, Leaving, Placement, Profile, ProfileBuilder, StackEvent,
-    StringId, ThreadId,
+    EventKind, EventSink, FrameId, Leaving, ProfileBuilder, StackEvent, StringId, ThreadId,
 };
 
+use crate::encodings::text::number;
 use crate::error::ReadError;
+use crate::format::Format;
+use crate::formats::perf_data::objects::RunDelay;
 use crate::native::BinaryNames;
-use crate::perf_data::objects::RunDelay;
-use crate::text::number;
 use code::CodeTable;
 use reorder::{Held, Window};
 use syscalls::Machine;
 
-/// What was read: a trace that has been handed to the sink, or a profile like any other.
-#[derive(Debug)]
-pub enum Read {
-    /// The sink has seen the events, and filled the profile.
-    Trace(Box<Profile>, Placement),
-    /// There were no such events; the sink was not asked.
-    Profile(Box<Profile>),
-}
-
-/// How to record stacks with the tool that wrote a text without them.
-pub fn how_to_record_stacks(format: &str) -> Option<&'static str> {
-    Some(match format {
-        "strace" => "record stacks and times: `strace -f -ttt -T -k -o LOG COMMAND`",
-        "perf trace" => "record stacks: `perf trace --call-graph dwarf -o LOG COMMAND`",
-        "ftrace" => {
-            "record stacks: `echo 1 > options/stacktrace` and `echo 1 > options/userstacktrace` in \
-             /sys/kernel/tracing, or `trace-cmd record -T -O userstacktrace`; `perfblame record os` needs neither"
-        }
-        "bpftrace" => {
-            "maps have stacks and no times; record events with the script docs/os-events.bt"
-        }
-        "bpftrace events" => "print `kstack(perf)` and `ustack(perf)`, as docs/os-events.bt does",
-        "perf script" | "perf.data" => {
-            "record stacks at system calls and switches: `perfblame record os -- COMMAND`"
-        }
-        _ => return None,
-    })
-}
-
 /// The error for a text of events that has not a single stack.
-pub(crate) fn no_stacks(format: &str) -> ReadError {
+pub(crate) fn no_stacks(format: &Format) -> ReadError {
     let error = ReadError::unsupported("its events have no stacks");
-    match how_to_record_stacks(format) {
-        Some(help) => error.help(help),
+    match &format.tracer {
+        Some(tracer) => error.help(tracer.how_to_record_stacks),
         None => error,
     }
 }

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use hashbrown::HashMap;
 use perfblame_scripts::Place;
 
-use crate::json::{Cursor, Fault, Kind, Number};
+use crate::encodings::json::{Cursor, Fault, Kind, Number};
 
 pub use resolve::{Names, Naming, Position, Use};
 pub use source_map::source_map_never_panics;

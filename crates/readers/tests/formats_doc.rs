@@ -9,7 +9,7 @@ fn the_list_of_formats_is_current() {
     let mut page = String::from(
         "# Formats\n\n\
          Recognised by their bytes, never by the file's name; gzip, zstd and single-file zip are unpacked on the way, \
-         and `-` reads standard input. This page is generated from the table in `crates/readers/src/format.rs`.\n\n\
+         and `-` reads standard input. This page is generated from the table in `crates/readers/src/formats.rs`.\n\n\
          | format | who writes it |\n|---|---|\n",
     );
     for format in FORMATS {

@@ -10,12 +10,12 @@ use perfblame_cct::{
 };
 
 use super::{Emitter, Traced};
-use crate::byte_memo::ByteMemo;
+use crate::building::byte_memo::ByteMemo;
+use crate::building::module_frame::module_frame;
+use crate::encodings::text::{self, Blocks, excerpt, shown};
 use crate::error::ReadError;
 use crate::format::ReadOptions;
 use crate::input::Input;
-use crate::module_frame::module_frame;
-use crate::text::{self, Blocks, excerpt, shown};
 
 /// The kernel, as perf calls it.
 const KERNEL: &str = "[kernel.kallsyms]";

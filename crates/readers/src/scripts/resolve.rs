@@ -11,7 +11,7 @@ use perfblame_scripts::{Holder, Outline, Place, name_of, outline};
 use super::files::{Files, MapFile};
 use super::source_map::{Mapped, SourceMap};
 use super::{ScriptKey, ScriptNames, ScriptOptions, Scripts, urls};
-use crate::cpuprofile::layer_of_url;
+use crate::v8::layer_of_url;
 
 /// A function of a script.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]

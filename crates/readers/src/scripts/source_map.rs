@@ -5,7 +5,7 @@
 use perfblame_scripts::{Origin, Place, origins};
 
 use super::urls;
-use crate::json::{Cursor, Fault, Kind, Number, decode};
+use crate::encodings::json::{Cursor, Fault, Kind, Number, decode};
 
 /// A source map, or all sections of one.
 #[derive(Default, Debug)]
