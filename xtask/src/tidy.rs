@@ -1,30 +1,38 @@
-//! What compilers do not check: documents that name files, files that open with what they are for, samples that say
-//! where they come from, formats that are fuzzed.
+//! What compilers do not check, one module per check: documents that name files, files that open with what they are for,
+//! samples that say where they come from, formats that are fuzzed.
+
+mod fuzz_targets;
+mod links;
+mod machine_paths;
+mod rust_files;
+mod samples;
 
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 
-use crate::{fuzz, shell};
+use crate::shell;
+
+/// A file that git knows, or would know.
+struct TrackedFile {
+    /// From the project's root, with `/` between folders.
+    path: String,
+    /// None where it is not UTF-8.
+    text: Option<String>,
+}
+
+/// Says what is wrong with the files, a line each.
+type Check = fn(&[TrackedFile]) -> Vec<String>;
+
+const CHECKS: &[Check] =
+    &[rust_files::check, links::check, machine_paths::check, samples::check, fuzz_targets::check];
 
 pub fn run() -> Result<()> {
-    let files = tracked_files()?;
+    let files = tracked_files(&shell::project())?;
     let mut findings = Vec::new();
-    for file in &files {
-        let path = shell::project().join(file);
-        let Ok(text) = std::fs::read_to_string(&path) else { continue };
-        if has_extension(file, "rs") {
-            rust_file(file, &text, &mut findings);
-        }
-        if has_extension(file, "md") {
-            links(file, &text, &mut findings);
-        }
-        if !file.starts_with("crates/readers/samples") {
-            machine_paths(file, &text, &mut findings);
-        }
+    for check in CHECKS {
+        findings.extend(check(&files));
     }
-    samples(&files, &mut findings)?;
-    fuzz_targets(&mut findings)?;
     if findings.is_empty() {
         eprintln!("\n== tidy: {} files are in order", files.len());
         return Ok(());
@@ -32,92 +40,86 @@ pub fn run() -> Result<()> {
     bail!("tidy found {}:\n  {}", findings.len(), findings.join("\n  "));
 }
 
-fn tracked_files() -> Result<Vec<String>> {
-    let output =
-        shell::command("git", &["ls-files", "--cached", "--others", "--exclude-standard"])?
-            .output()
-            .context("git")?;
-    Ok(String::from_utf8_lossy(&output.stdout).lines().map(str::to_owned).collect())
+/// The files of the git repository at a folder. A git that refuses, and a repository without files, are errors: nothing
+/// would be checked.
+fn tracked_files(project: &Path) -> Result<Vec<TrackedFile>> {
+    let mut git =
+        shell::command("git", &["ls-files", "-z", "--cached", "--others", "--exclude-standard"])?;
+    let output = git.current_dir(project).output().context("cannot start git")?;
+    if !output.status.success() {
+        let why = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+        bail!("git does not list the files of {}: {why}", project.display());
+    }
+    let mut files = Vec::new();
+    for path in output.stdout.split(|byte| *byte == 0).filter(|path| !path.is_empty()) {
+        let path = String::from_utf8_lossy(path).into_owned();
+        // A file that was deleted and is not yet committed is still listed.
+        let Ok(bytes) = std::fs::read(project.join(&path)) else { continue };
+        files.push(TrackedFile { path, text: String::from_utf8(bytes).ok() });
+    }
+    if files.is_empty() {
+        bail!("git lists no file of {}", project.display());
+    }
+    Ok(files)
 }
 
-fn has_extension(file: &str, extension: &str) -> bool {
-    Path::new(file).extension().is_some_and(|end| end == extension)
+/// The files with this extension that are text.
+fn texts<'a>(
+    files: &'a [TrackedFile],
+    extension: &'a str,
+) -> impl Iterator<Item = (&'a str, &'a str)> {
+    let has = move |path: &str| Path::new(path).extension().is_some_and(|end| end == extension);
+    files.iter().filter(move |file| has(&file.path)).filter_map(TrackedFile::as_text)
 }
 
-fn rust_file(file: &str, text: &str, findings: &mut Vec<String>) {
-    let opens = |start: &str| text.starts_with(start) || text.contains(&format!("\n{start}"));
-    if !opens("//! ") && !file.starts_with("fuzz/") {
-        findings.push(format!("{file}: opens without a `//!` paragraph that says what it is for"));
+/// The text of one file; empty where it is not, so that whoever looks for something finds nothing in it.
+fn text_of<'a>(files: &'a [TrackedFile], path: &str) -> &'a str {
+    let found = files.iter().find(|file| file.path == path);
+    found.and_then(|file| file.text.as_deref()).unwrap_or_default()
+}
+
+impl TrackedFile {
+    fn as_text(&self) -> Option<(&str, &str)> {
+        Some((&self.path, self.text.as_deref()?))
     }
-    if file == "xtask/src/tidy.rs" {
-        return;
-    }
-    for (number, line) in text.lines().enumerate() {
-        for forbidden in ["todo!(", "unimplemented!(", "#[ignore", "FIXME", "XXX:"] {
-            if line.contains(forbidden) {
-                findings.push(format!("{file}:{}: {forbidden}", number + 1));
-            }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A folder of its own, gone at the end.
+    struct Folder(std::path::PathBuf);
+
+    impl Folder {
+        fn new(name: &str) -> Self {
+            let name = format!("perfblame-tidy-{name}-{}", std::process::id());
+            let folder = std::env::temp_dir().join(name);
+            std::fs::create_dir_all(&folder).unwrap();
+            Self(folder)
         }
     }
-}
 
-/// Every relative link of a document leads somewhere, and every path it names in backticks exists.
-fn links(file: &str, text: &str, findings: &mut Vec<String>) {
-    let folder = shell::project().join(file).parent().map(Path::to_owned).unwrap_or_default();
-    for piece in text.split("](").skip(1) {
-        let target = piece.split([')', '#']).next().unwrap_or("");
-        if !target.is_empty() && !target.contains("://") && !folder.join(target).exists() {
-            findings.push(format!("{file}: links to {target}, which does not exist"));
+    impl Drop for Folder {
+        fn drop(&mut self) {
+            let _ = std::fs::remove_dir_all(&self.0);
         }
     }
-    let in_code = text.split('`').skip(1).step_by(2);
-    for path in in_code.filter(|code| names_a_file(code)) {
-        if !shell::project().join(path).exists() {
-            findings.push(format!("{file}: names `{path}`, which does not exist"));
-        }
-    }
-}
 
-fn names_a_file(code: &str) -> bool {
-    let known = ["crates/", "docs/", "fuzz/", "benches/", "xtask/", "examples/", "eval/"];
-    known.iter().any(|folder| code.starts_with(folder)) && !code.contains([' ', '*', '<', '…', '{'])
-}
-
-fn machine_paths(file: &str, text: &str, findings: &mut Vec<String>) {
-    for (number, line) in text.lines().enumerate() {
-        for folder in ["root", "work"].map(|folder| format!("/{folder}/")) {
-            let starts_there = |at: usize| {
-                !line[..at].ends_with(|c: char| c.is_alphanumeric() || "_.".contains(c))
-            };
-            if line.match_indices(&folder).any(|(at, _)| starts_there(at)) {
-                findings.push(format!("{file}:{}: a path of one machine: {folder}", number + 1));
-            }
-        }
+    #[test]
+    fn a_git_that_refuses_and_no_files_are_errors() {
+        let folder = Folder::new("git");
+        // Names a repository that is none, wherever the folder lies.
+        std::fs::write(folder.0.join(".git"), "gitdir: nowhere\n").unwrap();
+        let refused = tracked_files(&folder.0).err().unwrap().to_string();
+        assert!(refused.starts_with("git does not list the files of"), "{refused}");
+        std::fs::remove_file(folder.0.join(".git")).unwrap();
+        let made = std::process::Command::new("git").args(["init", "-q"]).arg(&folder.0).status();
+        assert!(made.unwrap().success());
+        let empty = tracked_files(&folder.0).err().unwrap().to_string();
+        assert!(empty.starts_with("git lists no file of"), "{empty}");
+        std::fs::write(folder.0.join("a b.md"), "text\n").unwrap();
+        let files = tracked_files(&folder.0).unwrap();
+        assert_eq!(texts(&files, "md").collect::<Vec<_>>(), [("a b.md", "text\n")]);
     }
-}
-
-/// Every sample file is named in the samples' README.
-fn samples(files: &[String], findings: &mut Vec<String>) -> Result<()> {
-    let folder = "crates/readers/samples/";
-    let readme = std::fs::read_to_string(shell::project().join(folder).join("README.md"))
-        .context("crates/readers/samples/README.md")?;
-    for file in files.iter().filter_map(|file| file.strip_prefix(folder)) {
-        if file != "README.md" && !readme.contains(file) {
-            findings.push(format!("{folder}README.md does not say where {file} comes from"));
-        }
-    }
-    Ok(())
-}
-
-/// Every format has a fuzz target named after its module, and every target a format.
-fn fuzz_targets(findings: &mut Vec<String>) -> Result<()> {
-    let table = std::fs::read_to_string(shell::project().join("crates/readers/src/formats.rs"))?;
-    let targets = fuzz::targets()?;
-    for module in table.lines().filter_map(|line| line.trim().strip_suffix("::FORMAT,")) {
-        let target = format!("{module}_never_panics");
-        if !targets.contains(&target) {
-            findings.push(format!("fuzz/fuzz_targets has no {target}.rs"));
-        }
-    }
-    Ok(())
 }
