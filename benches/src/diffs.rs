@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use anyhow::{Context, Result};
 use perfblame_analysis::{
-    ChangedFunction, ChangedKind, CodePlace, DiffQuery, Loaded, Method, diff,
+    ChangedFunction, ChangedKind, CodePlace, DiffQuery, Loaded, Method, diff, diff_with_tree,
 };
 use perfblame_cct::{MetricId, Profile, RunSet, merge_runs};
 use perfblame_fixtures::{SyntheticProgram, synthetic_stacks};
@@ -59,10 +59,14 @@ fn sides(runs: u64, run: impl Fn(u64, bool) -> Profile) -> [Loaded; 2] {
 
 /// How much there is in an answer: suspects, nodes of the graph, or paths.
 fn answer(sides: &[Loaded; 2], method: Method) -> Result<usize> {
-    // As the command line asks when no page is drawn.
-    let skip_tree = method == Method::Stages;
-    let query = DiffQuery { method, skip_tree, changes: changes(method), ..DiffQuery::default() };
-    let answer = diff(&sides[0], &sides[1], &query).context("the sides cannot be compared")?;
+    let query = DiffQuery { method, changes: changes(method), ..DiffQuery::default() };
+    let [before, after] = sides;
+    // As the command line asks when no page is drawn, and otherwise with the page's tree.
+    let answer = match method {
+        Method::Stages => diff(before, after, &query),
+        _ => diff_with_tree(before, after, &query).map(|(diff, _)| diff),
+    };
+    let answer = answer.context("the sides cannot be compared")?;
     Ok(match method {
         Method::Suspects => answer.suspects.len(),
         Method::CriticalGraph => answer.graph.map_or(0, |graph| graph.nodes.len()),

@@ -11,7 +11,7 @@ mod sources;
 
 use perfblame_changes::{Addition, ChangeSet, Definition, FileKind, FunctionChange};
 
-use crate::{ChangedFunction, CodeChange, Diff, FunctionView};
+use crate::{ChangedFunction, CodeChange, Diff, DiffTree, FunctionView, Suspect};
 use places::Places;
 use relations::{Relation, relations};
 
@@ -64,6 +64,25 @@ impl Attribution {
     }
 }
 
+/// What [`attribute`] finds.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Findings {
+    /// The changes that explain each suspect, in the order of [`Diff::suspects`]; the likeliest first.
+    pub changes: Vec<Vec<CodeChange>>,
+    /// What the changes have to do with the difference as a whole.
+    pub attribution: Attribution,
+}
+
+impl Findings {
+    /// Gives each suspect its changes.
+    pub fn put_into(self, diff: &mut Diff) -> Attribution {
+        for (suspect, changes) in diff.suspects.iter_mut().zip(self.changes) {
+            suspect.changes = changes;
+        }
+        self.attribution
+    }
+}
+
 /// What code changes explain.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Blame {
@@ -105,31 +124,25 @@ const LEAST_OF_BEST: f64 = 0.1;
 /// What explains less than this explains nothing.
 const LEAST: f64 = 0.15;
 
-/// Gives every suspect the code changes that explain it, the likeliest first, and says what the changes have to do with
-/// the difference as a whole. The comparison must have been made with its tree.
-pub fn attribute(diff: &mut Diff, code: &Code<'_>) -> Attribution {
-    let places = Places::of(&diff.tree, code);
+/// Which code changes explain each suspect, and what the changes have to do with the difference as a whole.
+pub fn attribute(diff: &Diff, tree: &DiffTree, code: &Code<'_>) -> Findings {
+    let places = Places::of(tree, code);
     let outside: Vec<CodeChange> = code.changes.files.iter().filter_map(outside_change).collect();
-    let mut explained = Vec::new();
-    let tree = std::mem::take(&mut diff.tree);
-    for suspect in &mut diff.suspects {
-        let mut found = relations(&tree, suspect, &places, code);
+    let explain = |suspect: &Suspect| {
+        let mut found = relations(tree, suspect, &places, code);
         let best = found.first().map_or(0.0, |relation| relation.score);
         found.retain(|relation| relation.score >= (best * LEAST_OF_BEST).max(LEAST));
-        explained.push(!found.is_empty());
-        suspect.changes = found
-            .iter()
-            .map(|relation| {
-                let change = &code.changes.functions[relation.change];
-                code_change(change, (code.commit)(change), Some(relation))
-            })
-            .collect();
-    }
-    diff.tree = tree;
+        let change = |relation: &Relation| {
+            let change = &code.changes.functions[relation.change];
+            code_change(change, (code.commit)(change), Some(relation))
+        };
+        found.iter().map(change).collect::<Vec<_>>()
+    };
+    let explained: Vec<Vec<CodeChange>> = diff.suspects.iter().map(explain).collect();
     let reached = places.reached.iter().filter(|reached| **reached).count();
     let changes = code.changes.functions.iter().zip(&places.reached);
     let unreached = changes.filter(|(_, reached)| !**reached);
-    let finding = match explained.first() {
+    let finding = match explained.first().map(|changes| !changes.is_empty()) {
         None => Blame::Nothing,
         Some(true) => Blame::Explained,
         Some(false) if places.is_blind => Blame::Unknown,
@@ -138,13 +151,14 @@ pub fn attribute(diff: &mut Diff, code: &Code<'_>) -> Attribution {
         Some(false) if !code.changes.functions.is_empty() => Blame::NotReached,
         Some(false) => Blame::Unchanged,
     };
-    Attribution {
+    let attribution = Attribution {
         changed: code.changes.functions.len(),
         reached,
         unreached: unreached.map(|(change, _)| code_change(change, None, None)).collect(),
         outside,
         finding,
-    }
+    };
+    Findings { changes: explained, attribution }
 }
 
 fn code_change(

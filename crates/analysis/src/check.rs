@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use perfblame_cct::Warning;
 
-use crate::{Attribution, Diff, Verdict};
+use crate::{Attribution, Diff, DiffTree, Verdict};
 
 /// Two revisions compared, in all workloads and inputs.
 #[derive(Clone, PartialEq, Debug)]
@@ -73,6 +73,8 @@ pub enum Outcome {
 pub struct Compared {
     /// The comparison; its verdict is held against all looks at the runs.
     pub diff: Diff,
+    /// Both trees as one.
+    pub tree: DiffTree,
     /// Why no more runs were made.
     pub ended: String,
     /// What the changed code has to do with it.

@@ -22,7 +22,7 @@ pub use answer::{
     PathFunction, RankedPath, RuntimeCost, SideTotals, Suspect, Verdict,
 };
 pub use changed::{ChangedFunction, ChangedKind, CodePlace};
-pub use compare::diff;
+pub use compare::{diff, diff_with_tree};
 pub use paths::ranked_paths;
 pub use perfblame_blame::{HeatScale, WhichSide};
 pub use stages::{
@@ -43,8 +43,6 @@ pub struct DiffQuery {
     pub normalize: Normalize,
     /// What the program got done before and after, in whatever unit: one value for the side, or one for each run.
     pub work: Option<(Vec<f64>, Vec<f64>)>,
-    /// Leave out [`Diff::tree`], which only pictures and ranked paths need.
-    pub skip_tree: bool,
     /// What changed in the code between the two sides, as far as that is known: stages go by it.
     pub changes: Option<Vec<ChangedFunction>>,
 }

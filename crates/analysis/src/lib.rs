@@ -17,7 +17,7 @@ mod show;
 mod sources;
 mod tree_view;
 
-pub use attribute::{Attribution, Blame, Code, Located, Sources, attribute};
+pub use attribute::{Attribution, Blame, Code, Findings, Located, Sources, attribute};
 pub use check::{
     BisectState, BisectStep, Bisection, Check, Compared, Comparison, FailureView, Outcome,
     RevisionView,
@@ -27,7 +27,7 @@ pub use diff::{
     Diff, DiffError, DiffQuery, DiffRow, DiffTree, Estimate, Fate, HeatScale, Kind, Method,
     MinDelta, Normalize, Part as StagePart, PartTotal, PathFunction, RankedPath, RuntimeCost,
     SideTotals, StageReason, StagedSubtree, Stages, Suspect, Threshold, Verdict, WeightChange,
-    WhichSide, diff, is_waiting, ranked_paths,
+    WhichSide, diff, diff_with_tree, is_waiting, ranked_paths,
 };
 pub use find::{FindError, find_function};
 pub use infer::{

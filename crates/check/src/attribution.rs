@@ -5,7 +5,7 @@
 
 use std::cell::OnceCell;
 
-use perfblame_analysis::{Attribution, Code, Diff, attribute};
+use perfblame_analysis::{Attribution, Code, Diff, DiffTree, Findings, attribute};
 use perfblame_cct::Warning;
 use perfblame_changes::{ChangeSet, FunctionChange, GitError, History, Repository, SourceIndex};
 
@@ -43,9 +43,9 @@ impl<'a> ChangedCode<'a> {
     }
 
     /// Fills in the changes of each suspect, and says what else the change has to do with the comparison.
-    pub fn explain(&self, diff: &mut Diff) -> Attribution {
-        match self.try_explain(diff) {
-            Ok(found) => found,
+    pub fn explain(&self, diff: &mut Diff, tree: &DiffTree) -> Attribution {
+        match self.findings(diff, tree) {
+            Ok(found) => found.put_into(diff),
             Err(error) => {
                 let message = format!("what changed in the code is not known: {error}");
                 diff.warnings.push(Warning {
@@ -59,18 +59,18 @@ impl<'a> ChangedCode<'a> {
     }
 
     /// Functions changed and nothing else, and the runs get to none of them.
-    pub fn is_unreached(&self, diff: &Diff) -> bool {
+    pub fn is_unreached(&self, diff: &Diff, tree: &DiffTree) -> bool {
         let Ok(known) = self.known.get_or_init(|| self.read()) else { return false };
         // Whose change it was does not matter, and asking git for it at every look takes time from the runs.
         let code = known.code(&|_| None);
-        attribute(&mut diff.clone(), &code).is_unreached()
+        attribute(diff, tree, &code).attribution.is_unreached()
     }
 
-    fn try_explain(&self, diff: &mut Diff) -> Result<Attribution, String> {
+    fn findings(&self, diff: &Diff, tree: &DiffTree) -> Result<Findings, String> {
         let known = self.known.get_or_init(|| self.read()).as_ref().map_err(ToString::to_string)?;
         let ends = self.ends();
         let history = known.repository.history(&ends[0], &ends[1]).map_err(|it| it.to_string())?;
-        Ok(attribute(diff, &known.code(&|change| newest(&history, change))))
+        Ok(attribute(diff, tree, &known.code(&|change| newest(&history, change))))
     }
 
     fn read(&self) -> Result<Known, GitError> {

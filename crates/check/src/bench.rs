@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-use perfblame_analysis::{Diff, Verdict};
+use perfblame_analysis::{Diff, DiffTree, Verdict};
 use perfblame_cct::{NameKinds, Profile, Warning, normalise, rename};
 use perfblame_record::{
     Output as RecordOutput, Profiler, Program, RecordError, Settings, choose, frequency_for,
@@ -334,8 +334,8 @@ impl Runs for Bench<'_> {
         self.budget.spent.is_zero() || self.budget.fits(done)
     }
 
-    fn cannot_differ(&mut self, diff: &Diff) -> bool {
-        self.code.is_some_and(|code| code.is_unreached(diff))
+    fn cannot_differ(&mut self, diff: &Diff, tree: &DiffTree) -> bool {
+        self.code.is_some_and(|code| code.is_unreached(diff, tree))
     }
 
     fn looked(&mut self, runs: u32, verdict: Verdict, clear: bool) {

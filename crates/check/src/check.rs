@@ -240,9 +240,9 @@ impl<'a> Session<'a> {
                     Err(failure) => (None, Outcome::Failed(failed(failure))),
                     Ok((decided, profiler, _)) => {
                         let ended = ended(&decided, workload);
-                        let mut diff = decided.diff;
-                        let code = attribution.explain(&mut diff);
-                        let compared = Compared { diff, ended, code };
+                        let Decided { mut diff, tree, .. } = decided;
+                        let code = attribution.explain(&mut diff, &tree);
+                        let compared = Compared { diff, tree, ended, code };
                         (Some(profiler), Outcome::Compared(Box::new(compared)))
                     }
                 };

@@ -13,7 +13,9 @@
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use perfblame_analysis::{Diff, DiffError, DiffQuery, Loaded, MinDelta, Verdict, diff};
+use perfblame_analysis::{
+    Diff, DiffError, DiffQuery, DiffTree, Loaded, MinDelta, Verdict, diff_with_tree,
+};
 use perfblame_cct::{Profile, merge_runs};
 
 use crate::Failure;
@@ -78,7 +80,7 @@ pub trait Runs {
     /// Whether there is time for one more pair; both sides have `done` runs.
     fn has_time(&mut self, done: u32) -> bool;
     /// Whether the code says that there can be no difference: what changed is not run.
-    fn cannot_differ(&mut self, _diff: &Diff) -> bool {
+    fn cannot_differ(&mut self, _diff: &Diff, _tree: &DiffTree) -> bool {
         false
     }
     /// The runs were compared.
@@ -90,6 +92,8 @@ pub trait Runs {
 pub struct Decided {
     /// The comparison of all runs, with the verdict that counts.
     pub diff: Diff,
+    /// Both trees as one.
+    pub tree: DiffTree,
     /// Why no more runs were made.
     pub ended: Ended,
 }
@@ -128,12 +132,12 @@ impl Sides {
     }
 
     /// Compares what there is.
-    pub fn compare(&self, query: &DiffQuery) -> Result<Diff, DiffError> {
+    pub fn compare(&self, query: &DiffQuery) -> Result<(Diff, DiffTree), DiffError> {
         let side = |side: usize| Loaded {
             names: self.names[side].clone(),
             runs: merge_runs(self.profiles[side].clone()),
         };
-        diff(&side(0), &side(1), query)
+        diff_with_tree(&side(0), &side(1), query)
     }
 }
 
@@ -151,9 +155,9 @@ pub fn decide(plan: &Plan, sides: &mut Sides, runs: &mut dyn Runs) -> Result<Dec
         let out_of_time = done >= 1 && done < most && !runs.has_time(done);
         if look_now || done >= next || out_of_time {
             unread.read(sides)?;
-            let diff = sides.compare(&plan.query).map_err(cannot_compare)?;
+            let (diff, tree) = sides.compare(&plan.query).map_err(cannot_compare)?;
             let (mut verdict, clear) = judge(plan, &diff);
-            let cannot_differ = !clear && done >= plan.min_runs && runs.cannot_differ(&diff);
+            let cannot_differ = !clear && done >= plan.min_runs && runs.cannot_differ(&diff, &tree);
             if cannot_differ {
                 verdict = Verdict::Unchanged;
             }
@@ -165,7 +169,7 @@ pub fn decide(plan: &Plan, sides: &mut Sides, runs: &mut dyn Runs) -> Result<Dec
                 _ => out_of_time.then_some(Ended::Budget),
             };
             if let Some(ended) = ended {
-                return Ok(Decided { diff: Diff { verdict, ..diff }, ended });
+                return Ok(Decided { diff: Diff { verdict, ..diff }, tree, ended });
             }
             look_now = false;
             next = looks.iter().copied().find(|look| *look > done).unwrap_or(most);

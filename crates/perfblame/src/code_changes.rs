@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use perfblame_analysis::{Blame, ChangedFunction, Code, Diff, attribute};
+use perfblame_analysis::{Blame, ChangedFunction, Code, Diff, DiffTree, attribute};
 use perfblame_cct::Warning;
 use perfblame_changes::{
     ChangeSet, ChangedFile, FileVersion, FunctionChange, Repository, Revision, SourceIndex,
@@ -42,8 +42,13 @@ struct SourceSides {
 }
 
 impl CodeChanges {
+    /// True where changes can be held against suspects.
+    pub fn has_sources(&self) -> bool {
+        self.sources.is_some()
+    }
+
     /// Gives suspects the changes that explain them, where sources tell which function is which.
-    pub fn attribute(&self, diff: &mut Diff) {
+    pub fn attribute(&self, diff: &mut Diff, tree: &DiffTree) {
         let Some(sides) = &self.sources else { return };
         let commit = |change: &FunctionChange| {
             let row = sides.set.functions.iter().position(|known| std::ptr::eq(known, change))?;
@@ -55,7 +60,7 @@ impl CodeChanges {
             after: &sides.after,
             commit: &commit,
         };
-        let found = attribute(diff, &code);
+        let found = attribute(diff, tree, &code).put_into(diff);
         let message = match found.finding {
             Blame::Nothing | Blame::Explained => return,
             Blame::Outside => format!(

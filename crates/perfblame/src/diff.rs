@@ -4,8 +4,9 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use perfblame_analysis::{
-    ChangedFunction, Diff, DiffQuery, LoadError, LoadOptions, Loaded, Method, Names, Normalize,
-    Part, ScriptNames, Source, Traces, diff, expand, is_inferred, load, part_of,
+    ChangedFunction, Diff, DiffQuery, DiffTree, LoadError, LoadOptions, Loaded, Method, Names,
+    Normalize, Part, ScriptNames, Source, Traces, diff, diff_with_tree, expand, is_inferred, load,
+    part_of,
 };
 use perfblame_cct::{Grain, Times};
 use perfblame_readers::Tally;
@@ -21,13 +22,21 @@ pub fn run(args: &DiffArgs, terminal: &Terminal) -> anyhow::Result<ExitCode> {
     let mut code = args.code(terminal)?;
     let query = args.query(code.functions.take());
     let [before, after] = args.read(terminal)?;
-    let mut answer = diff(&before, &after, &query)?;
-    code.attribute(&mut answer);
-    if let Some(least) = &args.min_delta {
-        same_kind(least, &answer)?;
-    }
+    let drawn = || -> anyhow::Result<(Diff, DiffTree)> {
+        let (mut answer, tree) = diff_with_tree(&before, &after, &query)?;
+        code.attribute(&mut answer, &tree);
+        args.fits(&answer)?;
+        Ok((answer, tree))
+    };
+    let Some(printer) = args.answer.words() else {
+        let (answer, tree) = drawn()?;
+        terminal.log("compared");
+        return args.answer.write_drawn(&answer, &tree, terminal);
+    };
+    let answer = if code.has_sources() { drawn()?.0 } else { diff(&before, &after, &query)? };
+    args.fits(&answer)?;
     terminal.log("compared");
-    args.answer.write(&answer, terminal)
+    args.answer.write(&answer, printer, terminal)
 }
 
 /// A threshold in milliseconds says nothing about bytes.
@@ -44,6 +53,10 @@ pub fn same_kind(least: &Least, answer: &Diff) -> anyhow::Result<()> {
 }
 
 impl DiffArgs {
+    fn fits(&self, answer: &Diff) -> anyhow::Result<()> {
+        self.min_delta.as_ref().map_or(Ok(()), |least| same_kind(least, answer))
+    }
+
     /// What changed in the code, as far as the method can make use of it.
     fn code(&self, terminal: &Terminal) -> anyhow::Result<CodeChanges> {
         let plain = self.code.changes.is_some() || !self.code.classes.is_empty();
@@ -77,7 +90,6 @@ impl DiffArgs {
             },
             work: self.work.clone(),
             changes,
-            skip_tree: !self.answer.draws() && !self.code.is_given(),
         }
     }
 

@@ -5,8 +5,8 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use perfblame_analysis::{DiffQuery, LoadOptions, ScriptNames};
-use perfblame_check::Ended;
 use perfblame_check::web::{Site, WebCompared, WebOptions, compare};
+use perfblame_check::{Decided, Ended};
 use perfblame_record::chrome::{Start, Task, Visit};
 
 use crate::args::WebArgs;
@@ -36,11 +36,11 @@ pub fn run(args: &WebArgs, terminal: &Terminal) -> anyhow::Result<ExitCode> {
         compared => compared?,
     };
     tell(&compared, args, terminal);
-    let answer = compared.decided.diff;
+    let Decided { diff, tree, .. } = compared.decided;
     if let Some(least) = &args.min_delta {
-        same_kind(least, &answer)?;
+        same_kind(least, &diff)?;
     }
-    args.answer.write(&answer, terminal)
+    args.answer.write_drawn(&diff, &tree, terminal)
 }
 
 /// What is known of how the answer came about.
@@ -104,7 +104,6 @@ impl WebArgs {
             rest_limit: self.browser.rest_limit,
             max_size: None,
         };
-        let draws = self.answer.draws();
         Ok(WebOptions {
             sites: [
                 self.site(self.before.as_ref(), self.before_cmd.as_ref(), 0)?,
@@ -121,7 +120,6 @@ impl WebArgs {
             query: DiffQuery {
                 metric: self.metric.clone(),
                 min_delta: self.min_delta.as_ref().map(|least| least.amount),
-                skip_tree: !draws,
                 ..DiffQuery::default()
             },
             load: LoadOptions {

@@ -14,7 +14,7 @@ pub fn check_html(check: &Check, out: &mut dyn Write) -> io::Result<()> {
     if let [only] = &*sorted
         && let Some(compared) = only.compared()
     {
-        return diff_html(&compared.diff, out);
+        return diff_html(&compared.diff, &compared.tree, out);
     }
     write!(
         out,
@@ -44,7 +44,7 @@ pub fn check_html(check: &Check, out: &mut dyn Write) -> io::Result<()> {
 
 fn frame(comparison: &Comparison, compared: &Compared, out: &mut dyn Write) -> io::Result<()> {
     let mut page = Vec::new();
-    diff_html(&compared.diff, &mut page)?;
+    diff_html(&compared.diff, &compared.tree, &mut page)?;
     let page = String::from_utf8_lossy(&page);
     // Within an attribute only these two mean something.
     let page = page.replace('&', "&amp;").replace('"', "&quot;");

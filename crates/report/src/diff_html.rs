@@ -11,7 +11,7 @@ mod stages;
 
 use std::io::{self, Write};
 
-use perfblame_analysis::{Diff, RankedPath, ranked_paths};
+use perfblame_analysis::{Diff, DiffTree, RankedPath, ranked_paths};
 
 use crate::diff_words::is_time;
 use crate::pa_cct;
@@ -29,12 +29,12 @@ const PARTS: &[(&str, &str)] = &[
 ];
 
 /// Writes the page.
-pub fn diff_html(diff: &Diff, out: &mut dyn Write) -> io::Result<()> {
+pub fn diff_html(diff: &Diff, tree: &DiffTree, out: &mut dyn Write) -> io::Result<()> {
     // Whatever the method, the heat map shows where along the calls the cost is.
     let ranked =
-        if diff.paths.is_empty() { ranked_paths(&diff.tree, &diff.metric).0 } else { Vec::new() };
+        if diff.paths.is_empty() { ranked_paths(tree, &diff.metric).0 } else { Vec::new() };
     let paths = if ranked.is_empty() { &diff.paths } else { &ranked };
-    let data = json_for_script(&data::page_data(diff, paths))?;
+    let data = json_for_script(&data::page_data(diff, tree, paths))?;
     let calls = if is_time(&diff.metric) { calls(paths) } else { String::new() };
     write_page(PAGE, &[PARTS, &[("data", &data), ("calls", &calls)]].concat(), out)
 }
@@ -56,14 +56,12 @@ fn calls(paths: &[RankedPath]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use perfblame_analysis::{
-        DiffRow, DiffTree, Estimate, Fate, FunctionView, Method, SideTotals, Verdict,
-    };
+    use perfblame_analysis::{DiffRow, Estimate, Fate, FunctionView, Method, SideTotals, Verdict};
     use perfblame_cct::{Metric, Unit};
     use serde_json::Value;
 
     /// A chain of functions, each called by the one before it.
-    fn chain(names: &[&str]) -> Diff {
+    fn chain(names: &[&str]) -> (Diff, DiffTree) {
         let functions = names
             .iter()
             .map(|name| FunctionView { name: (*name).to_owned(), ..FunctionView::default() });
@@ -74,7 +72,9 @@ mod tests {
             after: 2.0,
             fate: Fate::Kept,
         };
-        Diff {
+        let tree =
+            DiffTree { functions: functions.collect(), rows: (0..names.len()).map(row).collect() };
+        let diff = Diff {
             method: Method::Suspects,
             metric: Metric::sampled("samples", Unit::Count),
             verdict: Verdict::Unchanged,
@@ -94,17 +94,14 @@ mod tests {
             graph: None,
             paths: Vec::new(),
             stages: None,
-            tree: DiffTree {
-                functions: functions.collect(),
-                rows: (0..names.len()).map(row).collect(),
-            },
             warnings: Vec::new(),
-        }
+        };
+        (diff, tree)
     }
 
-    fn page(diff: &Diff) -> String {
+    fn page((diff, tree): &(Diff, DiffTree)) -> String {
         let mut out = Vec::new();
-        diff_html(diff, &mut out).unwrap();
+        diff_html(diff, tree, &mut out).unwrap();
         String::from_utf8(out).unwrap()
     }
 
@@ -137,8 +134,8 @@ mod tests {
     #[test]
     fn trees_travel_packed() {
         let mut diff = chain(&["main", "parse", "parse"]);
-        diff.tree.rows[2].parent = Some(0);
-        diff.tree.rows[2].fate = Fate::New;
+        diff.1.rows[2].parent = Some(0);
+        diff.1.rows[2].fate = Fate::New;
         // The last two functions are the same one.
         let tree = data(&page(&diff))["tree"].take();
         assert_eq!(tree["boxes"], 3);

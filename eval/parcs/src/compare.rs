@@ -143,7 +143,6 @@ pub fn by_stages(before: &Loaded, after: &Loaded, code: &Code) -> Result<Stages>
     let query = DiffQuery {
         method: Method::Stages,
         changes: Some(code.changes.clone()),
-        skip_tree: true,
         ..DiffQuery::default()
     };
     let Some(stages) = diff(before, after, &query)?.stages else {

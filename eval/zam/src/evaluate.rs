@@ -337,8 +337,7 @@ fn measure(before: &[PathBuf], after: &[PathBuf]) -> Result<(Phases, Answer)> {
     let (before, after) = (read(before)?, read(after)?);
     timed(&mut phases.read, start);
     let start = Instant::now();
-    let suspects: Diff =
-        diff(&before, &after, &DiffQuery { skip_tree: true, ..DiffQuery::default() })?;
+    let suspects: Diff = diff(&before, &after, &DiffQuery::default())?;
     timed(&mut phases.suspects, start);
     let metric = |side: &Loaded| {
         let named =
@@ -357,8 +356,7 @@ fn measure(before: &[PathBuf], after: &[PathBuf]) -> Result<(Phases, Answer)> {
     phases.ordered = graph.ordered;
     // Top levels are matched by key in each pair.
     phases.by_key = graph.too_different + graph.pairs;
-    let query =
-        DiffQuery { method: Engine::CriticalGraph, skip_tree: true, ..DiffQuery::default() };
+    let query = DiffQuery { method: Engine::CriticalGraph, ..DiffQuery::default() };
     let drawn = diff(&before, &after, &query)?;
     let start = Instant::now();
     let mut written = Vec::new();

@@ -8,7 +8,7 @@ use perfblame_changes::{ChangeKind, FileChange, Hunk, Language};
 use perfblame_fixtures::outline;
 
 use super::*;
-use crate::{DiffQuery, Loaded, diff};
+use crate::{DiffQuery, Loaded, diff_with_tree};
 
 /// The functions that are in the sources, each with those it calls.
 struct Drawn(&'static [(&'static str, &'static [&'static str])], Language);
@@ -55,7 +55,7 @@ fn call(name: &str) -> Addition {
 }
 
 /// Both sides as outlines, three runs each of which the second and third are a little slower.
-fn compared(before: &str, after: &str) -> Diff {
+fn compared(before: &str, after: &str) -> (Diff, DiffTree) {
     let side = |text: &str| {
         let run = |factor: u64| {
             let scaled = |line: &str| match line.rsplit_once(' ') {
@@ -70,12 +70,12 @@ fn compared(before: &str, after: &str) -> Diff {
         let names = (1..=3).map(|run| format!("run {run}")).collect();
         Loaded { names, runs: merge_runs((0..3).map(run).collect()) }
     };
-    diff(&side(before), &side(after), &DiffQuery::default()).unwrap()
+    diff_with_tree(&side(before), &side(after), &DiffQuery::default()).unwrap()
 }
 
 #[track_caller]
 fn check(
-    answer: Diff,
+    answer: (Diff, DiffTree),
     sources: &'static [(&'static str, &'static [&'static str])],
     changes: &ChangeSet,
     expected: &Expect,
@@ -86,7 +86,7 @@ fn check(
 #[track_caller]
 fn check_in(
     language: Language,
-    mut answer: Diff,
+    (answer, tree): (Diff, DiffTree),
     sources: &'static [(&'static str, &'static [&'static str])],
     changes: &ChangeSet,
     expected: &Expect,
@@ -101,12 +101,12 @@ fn check_in(
     let changes = &changes;
     let commit = |_: &FunctionChange| None;
     let code = Code { changes, before: &sources, after: &sources, commit: &commit };
-    let found = attribute(&mut answer, &code);
+    let Findings { changes, attribution: found } = attribute(&answer, &tree, &code);
     let mut text =
         format!("{}, {} of {} reached\n", found.finding.name(), found.reached, found.changed);
-    for suspect in &answer.suspects {
+    for (suspect, changes) in answer.suspects.iter().zip(changes) {
         writeln!(text, "{} ({})", suspect.function.name, suspect.kind.name()).unwrap();
-        for change in &suspect.changes {
+        for change in changes {
             let (score, why) = (change.score.unwrap(), change.why.as_deref().unwrap());
             writeln!(text, "  {} {score:.2}: {why}", change.function).unwrap();
         }
@@ -234,14 +234,13 @@ main 160
 }
 
 /// `load` is called more often by what it looks like, with all that it calls; the growth is in `parse`.
-fn all_of_load() -> Diff {
-    let mut answer = compared(BEFORE, SLOWER_PARSE);
-    let tree = &answer.tree;
+fn all_of_load() -> (Diff, DiffTree) {
+    let (mut answer, tree) = compared(BEFORE, SLOWER_PARSE);
     let row = tree.rows.iter().position(|row| tree.functions[row.function as usize].name == "load");
     let suspect = &mut answer.suspects[0];
     suspect.contexts = vec![row.unwrap()];
     suspect.function.name = "load".to_owned();
-    answer
+    (answer, tree)
 }
 
 #[test]

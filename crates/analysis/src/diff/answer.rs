@@ -73,8 +73,6 @@ pub struct Diff {
     pub paths: Vec<RankedPath>,
     /// Both trees taken apart by what changed in the code, when asked for.
     pub stages: Option<Stages>,
-    /// Both trees as one with their costs, for pictures; empty when they were not asked for.
-    pub tree: DiffTree,
     /// What was wrong or surprising.
     pub warnings: Vec<Warning>,
 }
@@ -112,7 +110,7 @@ pub struct Suspect {
     pub kind: Kind,
     /// The heaviest of its contexts, from the root to the function itself.
     pub path: Vec<FunctionView>,
-    /// Rows of `Diff::tree` of its contexts, the heaviest first.
+    /// Rows of the [`DiffTree`] of its contexts, the heaviest first.
     pub contexts: Vec<usize>,
     /// Typical cost of those contexts before.
     pub before: f64,

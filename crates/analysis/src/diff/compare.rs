@@ -14,6 +14,25 @@ use crate::{FunctionView, Loaded};
 
 /// Compares two sides.
 pub fn diff(before: &Loaded, after: &Loaded, query: &DiffQuery) -> Result<Diff, DiffError> {
+    compare(before, after, query, |_, _, _| ()).map(|(diff, ())| diff)
+}
+
+/// Compares two sides and draws both trees as one, which pages and [`attribute`](crate::attribute) need.
+pub fn diff_with_tree(
+    before: &Loaded,
+    after: &Loaded,
+    query: &DiffQuery,
+) -> Result<(Diff, DiffTree), DiffError> {
+    compare(before, after, query, |drawn, joint, runs| drawn.unwrap_or_else(|| tree(joint, runs)))
+}
+
+/// Compares two sides. `also` sees the tree, where the method drew it, and what trees are drawn from.
+fn compare<T>(
+    before: &Loaded,
+    after: &Loaded,
+    query: &DiffQuery,
+    also: impl FnOnce(Option<DiffTree>, &Joint, &[Vec<RunCosts<'_>>; 2]) -> T,
+) -> Result<(Diff, T), DiffError> {
     let metric = choose(&before.runs, &after.runs, query.metric.as_deref())?;
     let sets = [&before.runs, &after.runs];
     let ids = [metric.before, metric.after];
@@ -81,6 +100,7 @@ pub fn diff(before: &Loaded, after: &Loaded, query: &DiffQuery) -> Result<Diff, 
     inferred::explain(&mut diff, sets, &joint, &scaling.factors);
     was::annotate(&mut diff.suspects, &joint, identity, &sides);
     was::annotate(&mut diff.improvements, &joint, identity, &sides);
+    let mut drawn = None;
     match query.method {
         Method::Suspects => {}
         Method::CriticalGraph => {
@@ -88,7 +108,8 @@ pub fn diff(before: &Loaded, after: &Loaded, query: &DiffQuery) -> Result<Diff, 
             critical_graph::explain(&mut diff, before, after, ids, factors, query);
         }
         Method::Paths => {
-            let (ranked, folded) = paths::ranked_paths(&diff.tree, &diff.metric);
+            let tree = drawn.insert(tree(&joint, &runs));
+            let (ranked, folded) = paths::ranked_paths(tree, &diff.metric);
             diff.paths = ranked;
             diff.warnings.extend(folded);
         }
@@ -99,7 +120,8 @@ pub fn diff(before: &Loaded, after: &Loaded, query: &DiffQuery) -> Result<Diff, 
             }
         }
     }
-    Ok(diff)
+    let also = also(drawn, &joint, &runs);
+    Ok((diff, also))
 }
 
 fn answer(
@@ -186,11 +208,6 @@ fn answer(
         graph: None,
         paths: Vec::new(),
         stages: None,
-        tree: if query.skip_tree && query.method != Method::Paths {
-            DiffTree::default()
-        } else {
-            tree(joint, runs)
-        },
         warnings,
     }
 }

@@ -125,14 +125,6 @@ pub struct CodeArgs {
     pub head: Option<String>,
 }
 
-impl CodeArgs {
-    /// True when something was said about the code.
-    pub fn is_given(&self) -> bool {
-        let Self { changes, classes, source, repo, base: _, head: _ } = self;
-        changes.is_some() || !classes.is_empty() || !source.is_empty() || repo.is_some()
-    }
-}
-
 #[derive(Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub enum MethodArg {
     /// The shortest explanation, with statistics over the runs

@@ -2,7 +2,7 @@
 
 use hashbrown::HashMap;
 use perfblame_analysis::{
-    CodeChange, CriticalGraph, Diff, Estimate, Fate, FunctionView, HeatScale, RankedPath,
+    CodeChange, CriticalGraph, Diff, DiffTree, Estimate, Fate, FunctionView, HeatScale, RankedPath,
     SideTotals, Suspect,
 };
 use perfblame_cct::{Layer, Warning};
@@ -163,14 +163,14 @@ struct Tree {
 const FATES: [Fate; 5] = [Fate::Kept, Fate::New, Fate::Gone, Fate::Moved, Fate::Renamed];
 
 /// Everything the page shows; `paths` are the ranked paths.
-pub fn page_data<'a>(diff: &'a Diff, paths: &'a [RankedPath]) -> Data<'a> {
+pub fn page_data<'a>(diff: &'a Diff, drawn: &'a DiffTree, paths: &'a [RankedPath]) -> Data<'a> {
     let mut known = Known::default();
     let words = Words::of(diff, true);
     let all = || diff.suspects.iter().chain(&diff.improvements).chain(&diff.moved);
     let always: Vec<usize> =
         all().flat_map(|suspect| suspect.contexts.iter().take(MARKED).copied()).collect();
-    let folded = fold(&diff.tree, CONTEXTS, &always);
-    let tree = tree(diff, &folded, &mut known);
+    let folded = fold(drawn, CONTEXTS, &always);
+    let tree = tree(drawn, &folded, &mut known);
     Data {
         version: crate::VERSION,
         headline: headline(diff, words),
@@ -346,8 +346,8 @@ fn ends(values: impl Iterator<Item = f64>) -> (f64, f64) {
     (low.min(high), high)
 }
 
-fn tree<'a>(diff: &'a Diff, folded: &Folded, known: &mut Known<'a>) -> Tree {
-    let (rows, functions) = (&diff.tree.rows, &diff.tree.functions);
+fn tree<'a>(drawn: &'a DiffTree, folded: &Folded, known: &mut Known<'a>) -> Tree {
+    let DiffTree { functions, rows } = drawn;
     // The page's number of each function of the tree, once it is seen.
     let mut numbers: Vec<Option<usize>> = vec![None; functions.len()];
     let function = folded.boxes.iter().map(|place| match place.what {

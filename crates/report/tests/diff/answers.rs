@@ -1,9 +1,9 @@
 //! Answers made by hand: every verdict, every kind, every method, and names that mean harm.
 
 use perfblame_analysis::{
-    Candidate, CodeChange, CriticalGraph, CriticalNode, Diff, DiffTree, Estimate, FunctionView,
-    Kind, Method, PartTotal, PathFunction, RankedPath, RuntimeCost, SideTotals, StagePart,
-    StageReason, StagedSubtree, Stages, Suspect, Threshold, Verdict, WeightChange, WhichSide,
+    Candidate, CodeChange, CriticalGraph, CriticalNode, Diff, Estimate, FunctionView, Kind, Method,
+    PartTotal, PathFunction, RankedPath, RuntimeCost, SideTotals, StagePart, StageReason,
+    StagedSubtree, Stages, Suspect, Threshold, Verdict, WeightChange, WhichSide,
 };
 use perfblame_cct::{CallSite, Layer, Metric, Unit, Warning};
 
@@ -65,7 +65,6 @@ pub fn compared(verdict: Verdict, before: &[f64], after: &[f64]) -> Diff {
         graph: None,
         paths: Vec::new(),
         stages: None,
-        tree: DiffTree::default(),
         warnings: Vec::new(),
     }
 }

@@ -54,8 +54,8 @@ pub fn side(name: &str, totals: &[f64]) -> SideTotals {
     SideTotals { inputs, totals: totals.iter().map(|total| total * 1e6).collect(), total }
 }
 
-/// Nothing but a tree.
-pub fn bare(tree: DiffTree) -> Diff {
+/// Nothing found.
+pub fn bare() -> Diff {
     Diff {
         method: Method::Suspects,
         metric: Metric::sampled("wall", Unit::Nanoseconds),
@@ -76,7 +76,6 @@ pub fn bare(tree: DiffTree) -> Diff {
         graph: None,
         paths: Vec::new(),
         stages: None,
-        tree,
         warnings: Vec::new(),
     }
 }
@@ -120,7 +119,7 @@ pub fn suspect(
 }
 
 /// Everything a page can show.
-pub fn everything() -> Diff {
+pub fn everything() -> (Diff, DiffTree) {
     use Fate::{Gone, Kept, Moved, New, Renamed};
     let tree = tree(&[
         (0, "main", 2.0, 2.0, Kept),
@@ -167,7 +166,7 @@ pub fn everything() -> Diff {
                 after: after * 1e6,
             }
         });
-    Diff {
+    let diff = Diff {
         verdict: Verdict::Regressed,
         before: side("before", &[187.0, 189.0, 196.0]),
         after: side("after", &[351.0, 355.0, 368.0]),
@@ -185,8 +184,9 @@ pub fn everything() -> Diff {
             message: "after/2.json.gz says that samples were lost".to_owned(),
             count: 37,
         }],
-        ..bare(tree)
-    }
+        ..bare()
+    };
+    (diff, tree)
 }
 
 /// Every path from a root to a leaf, by the cost it added.
@@ -237,7 +237,7 @@ pub fn paths(tree: &DiffTree) -> Vec<RankedPath> {
 }
 
 /// A critical graph with causes on several levels.
-pub fn critical() -> Diff {
+pub fn critical() -> (Diff, DiffTree) {
     let nodes = [
         (None, "root", Some(200.0), 460.0, false),
         (Some(0), "queryRenderedFeatures", Some(120.0), 330.0, false),
@@ -259,12 +259,14 @@ pub fn critical() -> Diff {
             }
         };
     let nodes = nodes.into_iter().enumerate().map(node).collect();
-    Diff {
+    let (diff, tree) = everything();
+    let diff = Diff {
         method: Method::CriticalGraph,
         graph: Some(CriticalGraph { nodes, threshold: 50e6, pruned: 12 }),
         suspects: Vec::new(),
-        ..everything()
-    }
+        ..diff
+    };
+    (diff, tree)
 }
 
 /// Names that would do harm if they were markup.
@@ -276,7 +278,7 @@ pub const HOSTILE: [&str; 5] = [
     "${window.harmed = 3}`",
 ];
 
-pub fn hostile() -> Diff {
+pub fn hostile() -> (Diff, DiffTree) {
     let rows: Vec<_> = HOSTILE
         .iter()
         .enumerate()
@@ -289,7 +291,7 @@ pub fn hostile() -> Diff {
     let mut first = suspect(&tree, 1, Kind::Slower, &[0], 0.5);
     first.notes.push(HOSTILE[1].to_owned());
     let second = suspect(&tree, 2, Kind::Slower, &[4], 0.2);
-    Diff {
+    let diff = Diff {
         verdict: Verdict::Regressed,
         suspects: vec![first, second],
         paths: paths(&tree),
@@ -298,12 +300,13 @@ pub fn hostile() -> Diff {
             message: HOSTILE[0].to_owned(),
             count: 1,
         }],
-        ..bare(tree)
-    }
+        ..bare()
+    };
+    (diff, tree)
 }
 
 /// A tree of many contexts, as wide and as deep as real ones: few heavy callees, many light ones.
-pub fn large(contexts: usize) -> Diff {
+pub fn large(contexts: usize) -> (Diff, DiffTree) {
     let functions: Vec<FunctionView> = (0..5000)
         .map(|n| {
             function(
@@ -340,5 +343,5 @@ pub fn large(contexts: usize) -> Diff {
     let contexts: Vec<usize> =
         (0..tree.rows.len()).filter(|row| tree.rows[*row].function == 11).collect();
     let first = suspect(&tree, 1, Kind::Slower, &contexts, 0.3);
-    Diff { verdict: Verdict::Regressed, suspects: vec![first], ..bare(tree) }
+    (Diff { verdict: Verdict::Regressed, suspects: vec![first], ..bare() }, tree)
 }

@@ -9,16 +9,16 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use expect_test::expect;
-use perfblame_analysis::{Diff, DiffQuery, LoadOptions, diff, expand, load};
+use perfblame_analysis::{Diff, DiffQuery, DiffTree, LoadOptions, diff_with_tree, expand, load};
 use perfblame_cct::MetricId;
 use perfblame_readers::Tally;
 use perfblame_report::{FlamePage, flame_html};
 use serde_json::Value;
 
 /// What a page does in one of the cases of `drive.cjs`; it must not complain or ask for anything.
-fn drive(case: &str, diff: &Diff) -> Value {
+fn drive(case: &str, (diff, tree): &(Diff, DiffTree)) -> Value {
     let mut page = Vec::new();
-    perfblame_report::diff_html(diff, &mut page).unwrap();
+    perfblame_report::diff_html(diff, tree, &mut page).unwrap();
     drive_page(case, &page, None)
 }
 
@@ -250,7 +250,8 @@ fn real_recordings_are_shown() {
         let folder = corpus.parent().unwrap().join("corpus-web-sample").join(name);
         load(&expand(&[folder]).unwrap(), LoadOptions::default(), &Tally::default()).unwrap()
     };
-    let mut diff = diff(&side("old"), &side("new"), &DiffQuery::default()).unwrap();
+    let (mut diff, tree) =
+        diff_with_tree(&side("old"), &side("new"), &DiffQuery::default()).unwrap();
     for side in [&mut diff.before, &mut diff.after] {
         for input in &mut side.inputs {
             *input = input
@@ -264,7 +265,7 @@ fn real_recordings_are_shown() {
         }
     }
     let mut page = Vec::new();
-    perfblame_report::diff_html(&diff, &mut page).unwrap();
+    perfblame_report::diff_html(&diff, &tree, &mut page).unwrap();
     let pictures = std::env::var_os("PERFBLAME_PICTURES").map(PathBuf::from);
     let seen = drive_page("looks", &page, pictures);
     assert_eq!(seen["widths"], serde_json::json!([0, 0, 0, 0]), "the page scrolls sideways");
