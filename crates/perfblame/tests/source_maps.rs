@@ -288,7 +288,7 @@ fn diff_takes_one_folder_for_both_sides() {
           before    3 runs, 100 ms to 107 ms  ⡄ ⡀                   one
           after     3 runs, 170 ms to 177 ms                   ⢠ ⢀  two
           change    +70.0 ms (+40.2 ms to +99.8 ms), p = 0.003
-          metric    wall; less than 667 µs does not count
+          metric    wall; changes under 667 µs are ignored
 
         Suspects
         #   share    change  function

@@ -57,8 +57,9 @@ fn compared_line(compared: &Compared, unicode: bool) -> String {
             line.push_str(", and the profile does not show which changed code ran (build with debug information)");
         }
     }
-    if let Some(sure) = sure(first) {
-        let _ = write!(line, ", sure to {sure}");
+    if let Some(confidence) = confidence(first) {
+        let what = if diff.verdict == Verdict::Improved { "improvement" } else { "slowdown" };
+        let _ = write!(line, ", with {confidence} confidence that the {what} is not noise");
     }
     line
 }
@@ -88,13 +89,13 @@ pub fn place(change: &CodeChange) -> String {
     text
 }
 
-/// How sure it is that this is no chance, never quite.
-fn sure(suspect: &Suspect) -> Option<String> {
-    let sure = 1.0 - suspect.p_value?;
-    Some(match sure {
-        sure if sure >= 0.999 => "99.9 %".to_owned(),
-        sure if sure >= 0.99 => "99 %".to_owned(),
-        sure => format!("{} %", (sure * 100.0).floor()),
+/// How sure it is that the change is not noise: one minus the p-value, rounded down, never 100 %.
+fn confidence(suspect: &Suspect) -> Option<String> {
+    let confidence = 1.0 - suspect.p_value?;
+    Some(match confidence {
+        high if high >= 0.999 => "99.9 %".to_owned(),
+        high if high >= 0.99 => "99 %".to_owned(),
+        other => format!("{} %", (other * 100.0).floor()),
     })
 }
 

@@ -142,7 +142,7 @@ impl Page<'_> {
             let _ = write!(metric, ", {normalised}");
         }
         if diff.threshold > 0.0 {
-            let _ = write!(metric, "; less than {} does not count", words.cost(diff.threshold));
+            let _ = write!(metric, "; changes under {} are ignored", words.cost(diff.threshold));
         }
         fact("metric", &metric, out)
     }

@@ -29,7 +29,7 @@ fn a_slowdown_at_80_columns() {
               before    3 runs, 4.08 s to 4.19 s  ⡄⡀                    old
               after     3 runs, 6.29 s to 6.31 s                     ⢰  new
               change    +2.20 s (+2.07 s to +2.33 s), p = 0.004
-              metric    wall; less than 40.0 ms does not count
+              metric    wall; changes under 40.0 ms are ignored
 
             Suspects
             #  share    change  function
@@ -84,7 +84,7 @@ fn a_slowdown_at_200_columns() {
               before    3 runs, 4.08 s to 4.19 s  ⡄⡀                    old
               after     3 runs, 6.29 s to 6.31 s                     ⢰  new
               change    +2.20 s (+2.07 s to +2.33 s), p = 0.004
-              metric    wall; less than 40.0 ms does not count
+              metric    wall; changes under 40.0 ms are ignored
 
             Suspects
             #  share    change   before   after      function
@@ -136,7 +136,7 @@ fn a_slowdown_in_ascii() {
           before    3 runs, 4.08 s to 4.19 s  :.                    old
           after     3 runs, 6.29 s to 6.31 s                     3  new
           change    +2.20 s (+2.07 s to +2.33 s), p = 0.004
-          metric    wall; less than 40.0 ms does not count
+          metric    wall; changes under 40.0 ms are ignored
 
         Suspects
         #  share    change  function
@@ -191,7 +191,7 @@ fn no_difference() {
               before    3 runs, 4.00 s to 4.30 s       ⡀    ⡀        ⢀  old
               after     3 runs, 3.90 s to 4.25 s  ⡀             ⢀  ⡀    new
               change    +100 ms (−30.0 ms to +230 ms), p = 0.41
-              metric    wall; less than 40.0 ms does not count
+              metric    wall; changes under 40.0 ms are ignored
         "#]],
     );
 }
@@ -207,7 +207,7 @@ fn an_improvement() {
               before    2 runs, 6.29 s to 6.31 s                     ⢠  old
               after     3 runs, 4.08 s to 4.19 s  ⡄⡀                    new
               change    −2.21 s (−2.34 s to −2.08 s), p = 0.004
-              metric    wall; less than 40.0 ms does not count
+              metric    wall; changes under 40.0 ms are ignored
 
             Improvements
             #  share   change  function
@@ -230,7 +230,7 @@ fn too_few_runs() {
               before    2 runs, 4.00 s to 4.10 s  ⡀     ⢀               old
               after     2 runs, 4.08 s to 4.30 s       ⡀             ⢀  new
               change    +200 ms (+70.0 ms to +330 ms), p = 0.21
-              metric    wall; less than 40.0 ms does not count
+              metric    wall; changes under 40.0 ms are ignored
 
             Best guesses
             #  share   change  function
@@ -265,7 +265,7 @@ fn a_critical_graph() {
               before    1 run, 400 ms  ⡀                     old/run-1.json
               after     1 run, 560 ms                     ⢀  new/run-1.json
               change    +160 ms (+30.0 ms to +290 ms)
-              metric    wall; less than 40.0 ms does not count
+              metric    wall; changes under 40.0 ms are ignored
 
             Critical graph
               change   before    after    call (● cause)
@@ -290,7 +290,7 @@ fn ranked_paths() {
               before    1 run, 400 ms  ⡀                     old/run-1.json
               after     1 run, 560 ms                     ⢀  new/run-1.json
               change    +160 ms (+30.0 ms to +290 ms), p = 0.004
-              metric    wall; less than 40.0 ms does not count
+              metric    wall; changes under 40.0 ms are ignored
 
             Paths by their difference
             #    change  path
@@ -319,7 +319,7 @@ fn what_is_folded_is_said() {
           before    5 runs, 4.00 s  ⡇                     old
           after     5 runs, 6.00 s                     ⢸  new
           change    +2.00 s (+1.87 s to +2.13 s), p = 0.004
-          metric    wall; less than 40.0 ms does not count
+          metric    wall; changes under 40.0 ms are ignored
 
         Suspects
         #  share   change  function
@@ -393,7 +393,7 @@ fn stages() {
           before    1 run, 400 ms  ⡀                     old/run-1.json
           after     1 run, 560 ms                     ⢀  new/run-1.json
           change    +160 ms (+30.0 ms to +290 ms)
-          metric    wall; less than 40.0 ms does not count
+          metric    wall; changes under 40.0 ms are ignored
 
         Where the change is
         part            change   before    after  subtrees  nodes
