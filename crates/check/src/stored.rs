@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use perfblame_analysis::{LoadOptions, Names, Source, load};
 use perfblame_cct::Profile;
-use perfblame_readers::{Tally, perfblame_file};
+use perfblame_readers::Tally;
 use serde::{Deserialize, Serialize};
 
 use crate::home::{entries, modified, size, touch};

@@ -4,7 +4,8 @@ use std::fmt::Write as _;
 
 use perfblame_analysis::choose_metric;
 use perfblame_cct::{Grain, Times, merge_runs};
-use perfblame_readers::{Input, ReadOptions, symbolize};
+use perfblame_native::symbolize;
+use perfblame_readers::{Input, ReadOptions};
 use perfblame_report::{Roots, Style, Target, WriteOptions};
 
 use crate::args::SymbolizeArgs;

@@ -9,11 +9,9 @@ mod error;
 mod format;
 mod formats;
 mod input;
-pub mod native;
 mod os_trace;
 mod read_ahead;
 mod scripts;
-mod symbolize;
 mod unreadable;
 mod v8;
 mod zip;
@@ -25,7 +23,6 @@ pub use format::{Format, ReadOptions, ReadTrace, TraceRead, Tracer};
 pub use formats::{FORMATS, detect, format_named, perf_data, perfblame_file};
 pub use input::{Input, ReadSeek, Tally};
 pub use scripts::{ScriptNames, ScriptOptions, source_map_never_panics};
-pub use symbolize::{Symbolized, symbolize};
 
 /// Reads whatever an input holds.
 pub fn read(input: Input, options: &ReadOptions) -> Result<Profile, ReadError> {

@@ -3,7 +3,6 @@
 //! Readers say what an event means with [`Traced`]; the [`Emitter`] makes of it what each thread concerned has to know:
 //! a switch is about the thread that leaves and the one that comes, a wake-up about the sleeper and who woke it.
 
-mod code;
 mod reorder;
 pub(crate) mod syscalls;
 pub(crate) mod text_events;
@@ -14,13 +13,12 @@ use hashbrown::HashMap;
 use perfblame_cct::{
     EventKind, EventSink, FrameId, Leaving, ProfileBuilder, StackEvent, StringId, ThreadId,
 };
+use perfblame_native::{BinaryNames, CodeTable};
 
 use crate::encodings::text::number;
 use crate::error::ReadError;
 use crate::format::Format;
 use crate::formats::perf_data::objects::RunDelay;
-use crate::native::BinaryNames;
-use code::CodeTable;
 use reorder::{Held, Window};
 use syscalls::Machine;
 

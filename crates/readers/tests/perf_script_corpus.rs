@@ -262,7 +262,7 @@ fn our_name(name: &str) -> String {
     }
     // C++ and Rust names are demangled.
     if name.starts_with("_Z") || name.starts_with("_R") {
-        return stackcollapse::tidy(&perfblame_readers::native::demangle(name));
+        return stackcollapse::tidy(&perfblame_native::demangle(name));
     }
     // An empty symbol is one that is not known; theirs prints a blank. Only one binary of the corpus has such.
     if name == " " {

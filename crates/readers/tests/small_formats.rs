@@ -3,7 +3,7 @@
 
 use perfblame_cct::{Grain, NameKinds, Times, dump};
 use perfblame_fixtures::{damaged, samples};
-use perfblame_readers::{FORMATS, Input, ReadOptions, ScriptOptions, perfblame_file, read};
+use perfblame_readers::{FORMATS, Input, ReadOptions, ScriptOptions, read};
 
 /// File, format, samples, first metric, its total as stored.
 const FILES: &[(&str, &str, u64, &str, i64)] = &[

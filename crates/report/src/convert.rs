@@ -5,7 +5,6 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use perfblame_cct::{MetricId, Profile, RunSet};
-use perfblame_readers::perfblame_file;
 
 use crate::folded::{Roots, Style};
 use crate::{chrome_trace, firefox, folded, pprof, speedscope};

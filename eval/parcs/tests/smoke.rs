@@ -30,7 +30,7 @@ impl Scratch {
     fn keep(&self, name: &str, outline: &str) -> PathBuf {
         let path = self.0.join(name);
         let mut bytes = Vec::new();
-        perfblame_readers::perfblame_file::write(&exact(outline), &mut bytes).unwrap();
+        perfblame_file::write(&exact(outline), &mut bytes).unwrap();
         std::fs::write(&path, bytes).unwrap();
         path
     }

@@ -3,9 +3,9 @@
 use std::num::NonZeroU64;
 
 use perfblame_cct::{Frame, FrameId, Function, FunctionId, Layer, ProfileBuilder, StringId};
+use perfblame_native::layer_of;
 
 use crate::building::symbol::{UNKNOWN, native};
-use crate::native::layer_of;
 
 /// Interns `symbol` of `module`. A symbol that is only an address, or `???`, is unknown.
 pub(crate) fn module_frame(

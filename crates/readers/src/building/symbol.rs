@@ -6,8 +6,7 @@
 use std::borrow::Cow;
 
 use perfblame_cct::{Frame, FrameId, Function, Layer, ProfileBuilder, position};
-
-use crate::native::{demangle_with_signature, layer_of};
+use perfblame_native::{demangle_with_signature, layer_of};
 
 /// The component of code made at run time: the perf map's own name differs in every run.
 pub(crate) const JIT: &str = "[JIT]";

@@ -11,12 +11,12 @@ use perfblame_cct::{
     Cursor, Frame, Function, Layer, Metric, MetricId, Profile, ProfileBuilder, Thread, ThreadId,
     Unit,
 };
+use perfblame_native as native;
 
 use crate::encodings::json::{self, Value};
 use crate::error::ReadError;
 use crate::format::{Format, ReadOptions};
 use crate::input::Input;
-use crate::native;
 
 /// This format's row in the table.
 pub const FORMAT: Format =

@@ -4,13 +4,13 @@
 use perfblame_cct::{
     Frame, FrameId, Function, Metric, MetricId, Profile, ProfileBuilder, Unit, position,
 };
+use perfblame_native as native;
 use std::num::NonZeroU64;
 
 use crate::encodings::json::{self, Value};
 use crate::error::ReadError;
 use crate::format::{Format, ReadOptions};
 use crate::input::Input;
-use crate::native;
 
 /// This format's row in the table.
 pub const FORMAT: Format = Format {

@@ -9,13 +9,13 @@ use perfblame_cct::{
     Cursor, Frame, Function, FunctionId, Metric, MetricId, Profile, ProfileBuilder, Thread,
     ThreadId, Unit, position,
 };
+use perfblame_native as native;
 use std::path::{Path, PathBuf};
 
 use crate::encodings::xml::{Element, Event, Scanner};
 use crate::error::ReadError;
 use crate::format::{Format, ReadOptions};
 use crate::input::Input;
-use crate::native;
 
 /// This format's row in the table.
 pub const FORMAT: Format = Format {

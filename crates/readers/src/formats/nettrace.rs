@@ -19,11 +19,11 @@ use perfblame_cct::{
     Cursor, Frame, FrameId, Function, FunctionId, Layer, Metric, MetricId, Profile, ProfileBuilder,
     Thread, ThreadId, Unit,
 };
+use perfblame_native::{demangle, layer_of};
 
 use crate::error::ReadError;
 use crate::format::{Format, ReadOptions};
 use crate::input::Input;
-use crate::native::{demangle, layer_of};
 use blocks::{Block, Blocks, Event, Kind, Trace, u32_at, u64_at};
 use methods::{Method, Methods};
 use modules::Modules;

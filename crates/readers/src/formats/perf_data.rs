@@ -23,7 +23,6 @@ mod stream;
 mod told;
 pub mod tracepoint;
 mod tracepoint_events;
-mod unwind;
 
 use std::io::{Read, Seek, SeekFrom};
 use std::panic::resume_unwind;
@@ -32,11 +31,11 @@ use std::sync::mpsc::sync_channel;
 use std::thread;
 
 use perfblame_cct::{EventSink, Placement, Profile};
+use perfblame_native::ByteOrder;
 
 use crate::error::ReadError;
 use crate::format::{Format, ReadOptions, TraceRead, Tracer};
 use crate::input::Input;
-use crate::native::ByteOrder;
 use crate::os_trace::Emitter;
 use crate::read_ahead::ReadAhead;
 pub use contents::{Contents, Mapped};

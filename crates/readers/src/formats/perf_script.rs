@@ -16,6 +16,7 @@ use perfblame_cct::{
     EventSink, Frame, FrameId, Function, Grain, Layer, Placement, Profile, ProfileBuilder,
     StringId, Thread, ThreadId, position,
 };
+use perfblame_native::layer_of;
 
 use crate::building::byte_memo::ByteMemo;
 use crate::building::symbol::{self, FrameText, UNKNOWN};
@@ -23,7 +24,6 @@ use crate::encodings::text::{self, Blocks, excerpt, shown, trim};
 use crate::error::ReadError;
 use crate::format::{Format, ReadOptions, TraceRead, Tracer};
 use crate::input::Input;
-use crate::native::layer_of;
 use crate::os_trace::{self, Emitter};
 use comments::Comments;
 use header::Header;

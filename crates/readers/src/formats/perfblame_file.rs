@@ -1,38 +1,11 @@
-//! perfblame's own file: a whole [`Profile`], or several runs over one tree, columnar, packed and versioned.
-//! `docs/perfblame-file.md` describes the bytes.
-//!
-//! Other formats each lose something: one the threads, one the call sites, one every metric but the first. This one
-//! keeps all of it, reads back without interning a single stack, and says when it is damaged. Fields and sections can
-//! be added without a new version, as both are stepped over by those who do not know them; whatever else changes gets
-//! a new version and an upgrader from the one before.
+//! perfblame's own file, which the crate `perfblame-file` reads and writes.
 
-mod columns;
-mod decode;
-mod encode;
-mod fields;
-mod sections;
-mod shapes;
-#[cfg(test)]
-mod tests;
+use perfblame_cct::{Profile, RunSet, Times, coarsen, normalise};
+use perfblame_file::{FileError, FileErrorKind};
 
-use perfblame_cct::{
-    Cct, Cells, Metric, Profile, Run, RunSet, Symbols, Thread, Timeline, Times, coarsen, normalise,
-};
-use std::io::{self, Write};
-
-use crate::error::ReadError;
+use crate::error::{ReadError, ReadErrorKind};
 use crate::format::{Format, ReadOptions};
 use crate::input::Input;
-use sections::Section;
-
-/// The version that [`write()`] writes.
-pub const VERSION: u16 = 1;
-
-/// Turns the sections of one version into those of the next.
-type Upgrade = fn(&mut Vec<Section>) -> Result<(), ReadError>;
-
-/// `UPGRADES[v - 1]` takes a file of version `v` to version `v + 1`.
-const UPGRADES: [Upgrade; VERSION as usize - 1] = [];
 
 /// This format's row in the table.
 pub const FORMAT: Format =
@@ -40,17 +13,12 @@ pub const FORMAT: Format =
 
 /// True for perfblame's own files, of any version.
 pub fn sniff(input: &Input) -> bool {
-    input.head().starts_with(sections::MAGIC)
+    perfblame_file::is_own_file(input.head())
 }
 
 /// Reads a file. The runs of a file that keeps several apart are added up; [`read_runs`] keeps them.
 pub fn read(input: Input, options: &ReadOptions) -> Result<Profile, ReadError> {
-    let mut set = read_runs(input, options.times)?;
-    let only = if set.runs.len() == 1 { set.runs.pop() } else { None };
-    let profile = match only {
-        Some(run) => of_run(set, run),
-        None => set.sum(),
-    };
+    let profile = perfblame_file::read(&mut input.into_stream()?, options.times)?;
     // A tree stored coarser than it is asked for stays as it is, and says so by its grain.
     let coarse = profile.tree.grain() <= options.grain;
     let profile = if coarse { profile } else { coarsen(&profile, options.grain) };
@@ -59,110 +27,52 @@ pub fn read(input: Input, options: &ReadOptions) -> Result<Profile, ReadError> {
 
 /// Reads the runs of a file, one of a file that holds a single profile.
 pub fn read_runs(input: Input, times: Times) -> Result<RunSet, ReadError> {
-    let mut file = input.into_stream()?;
-    let version = sections::read_header(&mut file)?;
-    check_version(version)?;
-    let wanted = |tag| tag != fields::TIMELINE || times == Times::Keep;
-    let mut sections = sections::read_sections(&mut file, wanted)?;
-    upgrade(&mut sections, version, &UPGRADES)?;
-    decode::run_set(&sections)
+    Ok(perfblame_file::read_runs(&mut input.into_stream()?, times)?)
 }
 
-/// The only run of a set, without copying a thing.
-fn of_run(set: RunSet, run: Run) -> Profile {
-    let RunSet { symbols, threads, mut metrics, tree, .. } = set;
-    for (metric, period) in metrics.iter_mut().zip(run.periods) {
-        metric.period = period;
-    }
-    Profile {
-        symbols,
-        threads,
-        metrics,
-        tree,
-        cells: run.cells,
-        samples: run.samples,
-        timeline: run.timeline,
-        info: run.info,
-        warnings: run.warnings,
+impl From<FileError> for ReadError {
+    fn from(error: FileError) -> Self {
+        let kind = match error.kind {
+            FileErrorKind::Io(error) => ReadErrorKind::Io(error),
+            FileErrorKind::Truncated { wanted, left } => ReadErrorKind::Truncated { wanted, left },
+            FileErrorKind::Unsupported(what) => ReadErrorKind::Unsupported(what),
+            FileErrorKind::Malformed(what) => ReadErrorKind::Malformed(what),
+            FileErrorKind::TooLarge { what, size, limit } => {
+                ReadErrorKind::TooLarge { what, size, limit }
+            }
+        };
+        Self { format: None, offset: error.offset, kind, help: error.help.map(str::to_owned) }
     }
 }
 
-/// Writes all of a profile.
-pub fn write(profile: &Profile, out: &mut dyn Write) -> io::Result<()> {
-    sections::write_header(VERSION, out)?;
-    let Profile { symbols, threads, metrics, tree, .. } = profile;
-    write_shared(&Shared { symbols, threads, metrics, tree }, out)?;
-    let info = encode::info(&profile.info, profile.samples, &profile.warnings, &[]);
-    write_run(0, info, &profile.cells, profile.timeline.as_ref(), out)?;
-    sections::write_section(sections::END, 0, &[], out)
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use perfblame_fixtures::profile;
 
-/// Writes runs beside each other, each with its own values.
-pub fn write_runs(set: &RunSet, out: &mut dyn Write) -> io::Result<()> {
-    sections::write_header(VERSION, out)?;
-    let RunSet { symbols, threads, metrics, tree, runs } = set;
-    write_shared(&Shared { symbols, threads, metrics, tree }, out)?;
-    for (number, run) in (0..).zip(runs) {
-        let info = encode::info(&run.info, run.samples, &run.warnings, &run.periods);
-        write_run(number, info, &run.cells, run.timeline.as_ref(), out)?;
+    fn reread(profile: &Profile) -> Profile {
+        let mut bytes = Vec::new();
+        perfblame_file::write(profile, &mut bytes).unwrap();
+        crate::read(Input::from_bytes(bytes).unwrap(), &ReadOptions::default()).unwrap()
     }
-    sections::write_section(sections::END, 0, &[], out)
-}
 
-/// What all runs of a file have in common.
-struct Shared<'a> {
-    symbols: &'a Symbols,
-    threads: &'a [Thread],
-    metrics: &'a [Metric],
-    tree: &'a Cct,
-}
-
-fn write_shared(shared: &Shared, out: &mut dyn Write) -> io::Result<()> {
-    let mut section = |tag, body: Vec<u8>| sections::write_section(tag, 0, &body, out);
-    section(fields::STRINGS, encode::strings(shared.symbols))?;
-    section(fields::FUNCTIONS, encode::functions(shared.symbols))?;
-    section(fields::FRAMES, encode::frames(shared.symbols))?;
-    if let Some(shapes) = shapes::encode(shared.symbols) {
-        section(fields::SHAPES, shapes)?;
+    #[test]
+    fn the_format_before_is_kept() {
+        let mut first = profile("main");
+        first.info.format = "pprof".to_owned();
+        assert_eq!(reread(&first).info.format, "pprof");
+        assert_eq!(reread(&profile("main")).info.format, "perfblame");
     }
-    section(fields::THREADS, encode::threads(shared.threads))?;
-    section(fields::METRICS, encode::metrics(shared.metrics))?;
-    section(fields::TREE, encode::tree(shared.tree))
-}
 
-fn write_run(
-    number: u32,
-    info: Vec<u8>,
-    cells: &Cells,
-    timeline: Option<&Timeline>,
-    out: &mut dyn Write,
-) -> io::Result<()> {
-    let mut section = |tag, body: Vec<u8>| sections::write_section(tag, number, &body, out);
-    section(fields::INFO, info)?;
-    section(fields::CELLS, encode::cells(cells))?;
-    match timeline {
-        Some(timeline) => section(fields::TIMELINE, encode::timeline(timeline)),
-        None => Ok(()),
+    #[test]
+    fn errors_say_what_and_where() {
+        let bytes = b"PERFBLAME\0\x07\0\0\0\0\0".to_vec();
+        let error =
+            crate::read(Input::from_bytes(bytes).unwrap(), &ReadOptions::default()).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "perfblame at byte 10: the file has version 7; this perfblame reads versions up to 1"
+        );
+        assert_eq!(error.help.as_deref(), Some("update perfblame"));
     }
-}
-
-fn check_version(version: u16) -> Result<(), ReadError> {
-    match version {
-        0 => Err(ReadError::malformed(10, "version 0 was never written")),
-        known if known <= VERSION => Ok(()),
-        newer => {
-            let what = format!(
-                "the file has version {newer}; this perfblame reads versions up to {VERSION}"
-            );
-            Err(ReadError::unsupported(what).at(10).help("update perfblame"))
-        }
-    }
-}
-
-fn upgrade(
-    sections: &mut Vec<Section>,
-    version: u16,
-    upgrades: &[Upgrade],
-) -> Result<(), ReadError> {
-    upgrades.iter().skip(usize::from(version) - 1).try_for_each(|upgrade| upgrade(sections))
 }

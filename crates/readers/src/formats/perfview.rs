@@ -9,13 +9,13 @@ use perfblame_cct::{
     Cursor, Frame, FrameId, Function, Layer, Metric, MetricId, Profile, ProfileBuilder, Thread,
     ThreadId, Unit,
 };
+use perfblame_native as native;
 
 use crate::encodings::json::Number;
 use crate::encodings::xml::{Element, Event, Scanner};
 use crate::error::ReadError;
 use crate::format::{Format, ReadOptions};
 use crate::input::Input;
-use crate::native;
 
 /// This format's row in the table.
 pub const FORMAT: Format = Format {

@@ -15,13 +15,13 @@ use hashbrown::HashMap;
 use perfblame_cct::{
     Frame, FrameId, Function, Layer, Metric, Profile, ProfileBuilder, Thread, ThreadId, position,
 };
+use perfblame_native::demangle;
 
 use crate::building::module_frame::unsymbolised_function;
 use crate::building::sample_type::{Column, add_metric, unit};
 use crate::error::ReadError;
 use crate::format::{Format, ReadOptions};
 use crate::input::Input;
-use crate::native::demangle;
 use memory_map::MemoryMap;
 
 /// This format's row in the table.
@@ -182,7 +182,7 @@ impl Legacy {
         } else if let Some((binary, _, _)) = self.map.find(address) {
             function.component = Some(builder.string(binary));
             function.file = file;
-            function.layer = crate::native::layer_of(binary);
+            function.layer = perfblame_native::layer_of(binary);
         } else {
             function.component = file;
             if name.starts_with("runtime.") {

@@ -10,6 +10,7 @@ use hashbrown::HashMap;
 use perfblame_cct::{
     Frame, FrameId, Function, Metric, MetricId, Profile, ProfileBuilder, Thread, ThreadId, Unit,
 };
+use perfblame_native::{demangle, layer_of};
 
 use crate::building::java::layer_of_android_class;
 use crate::building::module_frame::unsymbolised_function;
@@ -17,7 +18,6 @@ use crate::encodings::protobuf::{Fault, Field, Message};
 use crate::error::ReadError;
 use crate::format::{Format, ReadOptions};
 use crate::input::Input;
-use crate::native::{demangle, layer_of};
 
 const MAGIC: &[u8] = b"SIMPLEPERF";
 

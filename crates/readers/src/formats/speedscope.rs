@@ -17,12 +17,12 @@ use perfblame_cct::{
     Frame, FrameId, Function, Layer, Metric, MetricId, Profile, ProfileBuilder, Thread, ThreadId,
     Unit, position,
 };
+use perfblame_native as native;
 
 use crate::encodings::json::{Cursor, Fault, Kind, Number};
 use crate::error::ReadError;
 use crate::format::{Format, ReadOptions};
 use crate::input::Input;
-use crate::native;
 use evented::{OpenFrames, events};
 
 /// Decimals kept of weights that are no times; as many as a metric can show exactly.

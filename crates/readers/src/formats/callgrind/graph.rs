@@ -6,11 +6,11 @@ use perfblame_cct::{
     Frame, FrameId, Function, FunctionId, Grain, Layer, MetricId, ProfileBuilder, ThreadId,
     position,
 };
+use perfblame_native::{demangle, layer_of};
 use std::num::NonZeroU64;
 
 use super::lines::{Name, Names};
 use crate::building::call_graph::CallGraph;
-use crate::native::{demangle, layer_of};
 
 /// Who a function is.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]

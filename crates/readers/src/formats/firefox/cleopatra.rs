@@ -4,11 +4,11 @@ use hashbrown::HashMap;
 use perfblame_cct::{
     Frame, FrameId, Function, Layer, Metric, MetricId, ProfileBuilder, Unit, position,
 };
+use perfblame_native as native;
 
 use super::location::{self, Location};
 use crate::encodings::json::{Cursor, Fault, Kind, Number};
 use crate::error::ReadError;
-use crate::native;
 
 /// What the files say they are.
 const FORMAT: &str = "profileJSONWithSymbolicationTable,1";

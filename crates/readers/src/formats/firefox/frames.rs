@@ -4,11 +4,11 @@ use std::borrow::Cow;
 use std::num::NonZeroU64;
 
 use perfblame_cct::{Cursor, Frame, FrameId, Function, Layer, ProfileBuilder, StringId, position};
+use perfblame_native as native;
 
 use super::location::{self, Location};
 use super::meta::Meta;
 use super::table::Table;
-use crate::native;
 
 /// A library of a process.
 #[derive(Clone, Debug, Default)]

@@ -2,12 +2,12 @@
 
 use hashbrown::HashMap;
 use perfblame_cct::{Frame, FrameId, Function, FunctionId, Layer, ProfileBuilder, StringId};
+use perfblame_native::{demangle, layer_of};
 
 use super::layout::{Layout, Slots};
 use super::metadata::ClassId;
 use super::pools::Pools;
 use crate::building::java::layer_of_class;
-use crate::native::{demangle, layer_of};
 
 /// What async-profiler writes as the descriptor of functions that are not Java's.
 const NATIVE_DESCRIPTORS: [&str; 2] = ["()L;", "(Lk;)L;"];

@@ -4,10 +4,10 @@ use std::borrow::Cow;
 use std::num::NonZeroU64;
 
 use perfblame_cct::{Frame, FrameId, Function, Layer, ProfileBuilder, position};
+use perfblame_native::{demangle, layer_of};
 
 use crate::building::module_frame::unsymbolised_function;
 use crate::encodings::protobuf::{Fault, Field, Value};
-use crate::native::{demangle, layer_of};
 
 /// An attribute with its value as text.
 #[derive(Clone, Default, PartialEq, Eq, Debug)]

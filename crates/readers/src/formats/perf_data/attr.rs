@@ -1,6 +1,6 @@
 //! What was recorded: the attributes of each event and the name people know it by.
 
-use crate::native::{ByteOrder, Bytes};
+use perfblame_native::{ByteOrder, Bytes};
 
 /// Parts a sample record may have, `PERF_SAMPLE_*`.
 pub mod part {

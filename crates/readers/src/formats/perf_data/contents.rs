@@ -3,12 +3,12 @@
 use std::io::Read;
 
 use hashbrown::{HashMap, HashSet};
+use perfblame_native::{ByteOrder, Bytes, until_zero};
 
 use super::attr::part;
 use super::header::Recording;
 use super::sample::time_of;
 use super::stream::{Record, Records, Unpacker, kind};
-use crate::native::{ByteOrder, Bytes, until_zero};
 
 /// What was recorded and what was lost.
 #[derive(Clone, Default, PartialEq, Eq, Debug)]

@@ -10,13 +10,13 @@ use hashbrown::HashMap;
 use perfblame_cct::{
     Build, Frame, FrameId, Function, FunctionId, Layer, ProfileBuilder, StringId, position,
 };
+use perfblame_native::{
+    BinaryNames, JitCode, JitDump, KernelSymbols, SymbolAt, demangle_with_signature, layer_of,
+};
 
 use super::modules::{JIT, Kind, Place, base_name, is_jitted_object, module_name};
 use super::process::ModuleId;
 use super::told::{Asked, KernelTold, ModuleTold, Sought};
-use crate::native::{
-    BinaryNames, JitCode, JitDump, KernelSymbols, SymbolAt, demangle_with_signature, layer_of,
-};
 
 /// The frames of one address, innermost first, as a stretch of one long list.
 #[derive(Clone, Copy, Debug)]

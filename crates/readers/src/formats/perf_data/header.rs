@@ -3,13 +3,13 @@
 use std::io::{Read, Seek, SeekFrom};
 
 use hashbrown::HashMap;
+use perfblame_native::{ByteOrder, Bytes, until_zero};
 
 use super::attr::{Attr, Event};
 use super::sample::{id_position, id_position_from_end};
 use super::stream::{Record, kind};
 use super::tracepoint::{self, Formats};
 use crate::error::{ReadError, ReadErrorKind};
-use crate::native::{ByteOrder, Bytes, until_zero};
 
 /// Largest section of the header that is read; tracing data and build ids of big machines stay far below.
 const LARGEST_SECTION: u64 = 256 << 20;

@@ -7,15 +7,15 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use hashbrown::HashMap;
+use perfblame_native::{
+    Binary, Elf, debug_file_of, hex, in_perf_cache, running_build_id, running_release,
+    running_vdso, same_build,
+};
 
 use super::frames::Address;
 use super::objects::{self, Objects};
 use super::process::{ModuleId, Process};
 use super::told::{ModuleTold, Outbox, Sought, Told};
-use crate::native::{
-    Binary, Elf, debug_file_of, hex, in_perf_cache, running_build_id, running_release,
-    running_vdso, same_build,
-};
 
 /// Component of code made at run time: the files that list it have the process id in their names.
 pub const JIT: &str = "[JIT]";

@@ -17,8 +17,7 @@ use std::path::Path;
 
 use hashbrown::HashMap;
 use perfblame_cct::Layer;
-
-use crate::native::{hex, layer_of};
+use perfblame_native::{hex, layer_of};
 
 /// The last bytes of a recording that has such lines.
 const MAGIC: &[u8; 8] = b"PBOBJCT1";

@@ -1,12 +1,12 @@
 //! Which events of a recording are about system calls, switches and wake-ups, and what each of them says.
 
 use hashbrown::HashMap;
+use perfblame_native::{ByteOrder, Bytes};
 
 use super::header::Recording;
 use super::sample::Sample;
 use super::told::{Outbox, Told, TracedTold};
 use super::tracepoint::{Format, Value};
-use crate::native::{ByteOrder, Bytes};
 use crate::os_trace::syscalls::{self, Machine};
 use crate::os_trace::{Traced, leaving_by_bits, other};
 

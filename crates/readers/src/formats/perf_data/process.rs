@@ -5,9 +5,9 @@ use std::path::Path;
 use std::rc::Rc;
 
 use hashbrown::HashMap;
+use perfblame_native::JitDump;
 
 use super::told::Slot;
-use crate::native::JitDump;
 
 /// A row of the table of mapped files.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]

@@ -1,7 +1,8 @@
 //! One sample: its parts in the order the kernel writes them.
 
+use perfblame_native::{ByteOrder, Bytes};
+
 use super::attr::{Attr, part};
-use crate::native::{ByteOrder, Bytes};
 
 const READ_TIME_ENABLED: u64 = 1;
 const READ_TIME_RUNNING: u64 = 2;

@@ -2,6 +2,9 @@
 
 use hashbrown::HashMap;
 use perfblame_cct::{Leaving, Measure, Metric, Unit};
+use perfblame_native::{
+    ByteOrder, Bytes, JitFunction, StackEnding, UnwindMachine, UnwindTables, until_zero,
+};
 
 use super::header::Recording;
 use super::modules::{Modules, Origin};
@@ -12,8 +15,6 @@ use super::sample::{Sample, id_of, time_of};
 use super::stacks::{Recent, Seen};
 use super::stream::{Damage, Record, Unpacker, kind};
 use super::told::{KernelTold, Outbox, SampleTold, Slot, ThreadTold, Told};
-use super::unwind::{Ending, Machine, UnwindTables};
-use crate::native::{ByteOrder, Bytes, JitFunction, until_zero};
 use crate::os_trace::is_os_event;
 
 const KERNEL_PID: u32 = u32::MAX;
@@ -65,7 +66,7 @@ pub struct Core {
     fixed_periods: Vec<Option<u64>>,
     /// Values of counter groups at their last sample.
     last_values: HashMap<u64, u64>,
-    pub(super) machine: Option<Machine>,
+    pub(super) machine: Option<UnwindMachine>,
     pub(super) tables: Option<UnwindTables>,
     pub(super) stack: Vec<Slot>,
     values: Vec<(u32, u64)>,
@@ -202,7 +203,7 @@ impl Core {
     /// Notes on which machine the recording was made, as soon as it says so.
     fn learn_origin(&mut self) {
         if let Some(arch) = &self.recording.arch {
-            self.machine = Machine::named(arch);
+            self.machine = UnwindMachine::named(arch);
         }
         if let Some(release) = self.recording.release.clone() {
             self.modules.set_release(&release);
@@ -444,7 +445,7 @@ impl Core {
             traced,
             thread,
             time: sample.time,
-            cut: collected.ending == Ending::Cut,
+            cut: collected.ending == StackEnding::Cut,
             sure: collected.sure,
             slots: 0,
             values: 0,

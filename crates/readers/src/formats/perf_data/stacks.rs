@@ -2,6 +2,7 @@
 //! processor's own record of calls.
 
 use hashbrown::HashMap;
+use perfblame_native::{Bytes, StackEnding, StackWalk, UnwindMachine, UnwindTables};
 
 use super::attr::{Attr, part};
 use super::frames::Address;
@@ -10,8 +11,6 @@ use super::process::{Mapping, Process};
 use super::sample::Sample;
 use super::session::{Core, MISC_MODE, MODE_KERNEL};
 use super::told::{Asked, KernelTold, Outbox, Slot, Told};
-use super::unwind::{Ending, Machine, UnwindTables, Walk};
-use crate::native::Bytes;
 
 const BRANCH_CALL_STACK: u64 = 1 << 11;
 const CLOCK_MONOTONIC: i32 = 1;
@@ -49,7 +48,7 @@ enum Space {
 
 /// How the stack of a sample ends.
 pub struct Collected {
-    pub ending: Ending,
+    pub ending: StackEnding,
     /// Slots of the stack that are sure, where the kernel has followed frame pointers.
     pub sure: Option<u32>,
 }
@@ -74,7 +73,7 @@ impl Core {
         };
         let walks = sample.registers.is_some() && attr.has(part::STACK_USER);
         let by_branches = attr.branch_type & BRANCH_CALL_STACK != 0 && !sample.branches.is_empty();
-        let mut ending = Ending::Root;
+        let mut ending = StackEnding::Root;
         let mut chain = Bytes::new(sample.chain.unwrap_or_default(), self.order);
         let max_stack = if attr.max_stack == 0 { DEFAULT_MAX_STACK } else { attr.max_stack };
         let (mut space, mut first, mut entries) = (mode, true, 0);
@@ -108,7 +107,7 @@ impl Core {
             }
         }
         if entries >= max_stack {
-            ending = Ending::Cut;
+            ending = StackEnding::Cut;
         }
         if by_branches {
             self.push_branches(sample, time);
@@ -183,12 +182,12 @@ impl Core {
     }
 
     /// The user's part of the stack, from registers and a copy of the stack.
-    fn walk(&mut self, sample: &Sample<'_>, attr: &Attr, time: u64) -> Ending {
-        let Some(registers) = &sample.registers else { return Ending::Root };
+    fn walk(&mut self, sample: &Sample<'_>, attr: &Attr, time: u64) -> StackEnding {
+        let Some(registers) = &sample.registers else { return StackEnding::Root };
         let machine = self.machine.or_else(|| {
             // A stream may not say; the registers do.
             let arm = attr.regs_user >> 32 & 1 == 1;
-            Some(if arm { Machine::Aarch64 } else { Machine::X86_64 })
+            Some(if arm { UnwindMachine::Aarch64 } else { UnwindMachine::X86_64 })
         });
         let Some(machine) = machine.filter(|_| registers.abi == ABI_64) else {
             let (code, message) = if registers.abi == ABI_32 {
@@ -208,20 +207,23 @@ impl Core {
             self.outbox.warn(code, message);
             // 32-bit programs have the instruction pointer where 64-bit ones have it, except on ARM.
             let in_registers = machine.and_then(|machine| match (machine, registers.abi) {
-                (Machine::Aarch64, ABI_32) => registers.get(ARM_PC),
-                _ => machine.instruction_pointer(registers),
+                (UnwindMachine::Aarch64, ABI_32) => registers.get(ARM_PC),
+                _ => machine.instruction_pointer(|number| registers.get(number)),
             });
             if let Some(ip) = in_registers.or(sample.ip.filter(|_| self.stack.is_empty())) {
                 self.push_frames(Space::User, sample.pid, Address::executing(ip), time);
             }
-            return Ending::Cut;
+            return StackEnding::Cut;
         };
-        let Some(ip) = machine.instruction_pointer(registers) else { return Ending::Cut };
+        let Some(ip) = machine.instruction_pointer(|number| registers.get(number)) else {
+            return StackEnding::Cut;
+        };
         let Self { modules, seen, outbox, processes, tables, stack, order, recent, .. } = self;
         let process = processes.entry(sample.pid).or_insert_with(|| Process::new(sample.pid));
         let tables = tables.get_or_insert_with(|| UnwindTables::new(machine));
         let end = process.end_of_code();
-        let mut walk = Walk::start(machine, registers, sample.stack, *order, end);
+        let mut walk =
+            StackWalk::start(machine, |number| registers.get(number), sample.stack, *order, end);
         let mut address = Address::executing(ip);
         for depth in 0..DEEPEST {
             let at = if let Some((slot, at)) = recent.get(process.pid, address) {
@@ -231,7 +233,7 @@ impl Core {
                 let place = modules.place(outbox, process, address);
                 // Without unwind tables the walk goes by frame pointers, which may be anything.
                 if depth > 0 && place.is_none() {
-                    return Ending::Cut;
+                    return StackEnding::Cut;
                 }
                 let slot = seen.of_place(outbox, modules, process, place, address, time);
                 stack.push(slot);
@@ -241,18 +243,20 @@ impl Core {
                     if let (Some(at), Some(_)) = (at, &binary) {
                         recent.remember(process.pid, address, slot, at);
                     }
-                    tables.add(place.module, || binary);
+                    if let Some(start) = key(place.module, 0) {
+                        tables.add(start, || binary);
+                    }
                 }
                 at.unwrap_or(address.exact)
             };
-            let Some(walk) = &mut walk else { return Ending::Cut };
+            let Some(walk) = &mut walk else { return StackEnding::Cut };
             match walk.step(tables, at, depth > 0) {
                 Ok(Some(caller)) => address = Address::returning(caller),
-                Ok(None) => return Ending::Root,
+                Ok(None) => return StackEnding::Root,
                 Err(ending) => return ending,
             }
         }
-        Ending::Cut
+        StackEnding::Cut
     }
 }
 

@@ -8,8 +8,9 @@ use std::rc::Rc;
 
 use zstd::stream::raw::{Decoder, InBuffer, Operation as _, OutBuffer};
 
+use perfblame_native::{ByteOrder, Bytes};
+
 use super::chunks::{Chunk, Chunks, HEADROOM};
-use crate::native::{ByteOrder, Bytes};
 
 /// Kinds of records, `PERF_RECORD_*`; those from 64 on are written by perf itself.
 pub mod kind {

@@ -9,12 +9,12 @@ use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
 
 use perfblame_cct::{Leaving, Metric};
+use perfblame_native::{Binary, JitDump, JitFunction};
 
 use super::frames::Address;
 use super::modules::{Kind, Place};
 use super::objects::Object;
 use super::process::ModuleId;
-use crate::native::{Binary, JitDump, JitFunction};
 
 /// Stacks of about this many frames together are handed over at once.
 const ENOUGH: usize = 8 << 10;

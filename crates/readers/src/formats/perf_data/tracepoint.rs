@@ -1,8 +1,7 @@
 //! Tracepoints: the descriptions of their fields that a recording carries, and the fields of one event.
 
 use hashbrown::HashMap;
-
-use crate::native::{ByteOrder, Bytes, until_zero};
+use perfblame_native::{ByteOrder, Bytes, until_zero};
 
 /// Descriptions by number.
 pub type Formats = HashMap<u64, Format>;

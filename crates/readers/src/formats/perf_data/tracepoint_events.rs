@@ -1,10 +1,11 @@
 //! The tracepoints of a recording with their fields: which system call, which thread was switched to.
 
+use perfblame_native::{ByteOrder, Bytes};
+
 use super::header::Recording;
 use super::sample::Sample;
 use super::stream::{Record, Unpacker, kind};
 use super::tracepoint::{Format, Value};
-use crate::native::{ByteOrder, Bytes};
 
 /// One event of a tracepoint.
 #[derive(Clone, Copy, Debug)]

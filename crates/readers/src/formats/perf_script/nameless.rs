@@ -13,9 +13,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use hashbrown::HashMap;
+use perfblame_native::{Binary, BinaryNames};
 
 use crate::building::symbol::{FrameText, UNKNOWN, is_jit};
-use crate::native::{Binary, BinaryNames};
 
 /// After so many calls at the right place an object is believed where there is none, too: a tick can hit anything.
 const BELIEVED: u32 = 3;

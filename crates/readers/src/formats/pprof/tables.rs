@@ -5,12 +5,12 @@ use std::num::NonZeroU64;
 
 use hashbrown::HashMap;
 use perfblame_cct::{Frame, FrameId, Function, FunctionId, Layer, ProfileBuilder, position};
+use perfblame_native::{demangle, layer_of};
 
 use super::MAX_SAMPLE_TYPES;
 use crate::building::module_frame::unsymbolised_function;
 use crate::building::sample_type::value_type;
 use crate::encodings::protobuf::{Fault, Field, Message};
-use crate::native::{demangle, layer_of};
 
 /// A row that refers to nothing.
 const NOWHERE: u32 = u32::MAX;

@@ -2,8 +2,8 @@
 
 use gimli::{BaseAddresses, CieOrFde, EhFrame, EndianSlice, RunTimeEndian, UnwindSection as _};
 
-use super::binary::UnwindSections;
-use super::bytes::ByteOrder;
+use crate::binary::UnwindSections;
+use crate::bytes::ByteOrder;
 
 /// Functions as ranges of addresses, sorted, without overlaps.
 #[derive(Debug, Default)]

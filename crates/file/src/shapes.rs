@@ -7,10 +7,10 @@ use std::sync::Arc;
 
 use perfblame_cct::{FunctionShape, ScriptShapes, StringId, Symbols};
 
-use super::columns::{ColumnWriter, Columns};
-use super::decode::Rows;
-use super::fields::shapes as f;
-use crate::error::ReadError;
+use crate::columns::{ColumnWriter, Columns};
+use crate::decode::Rows;
+use crate::error::FileError;
+use crate::fields::shapes as f;
 
 /// Bytes of a hash.
 const HASH: usize = 8;
@@ -50,7 +50,7 @@ pub fn decode(
     columns: &Columns,
     texts: &Rows<StringId>,
     symbols: &mut Symbols,
-) -> Result<(), ReadError> {
+) -> Result<(), FileError> {
     let cut_off = || columns.malformed("a table of functions is cut off");
     let small = |number: u64| {
         u32::try_from(number).map_err(|_| columns.malformed("a number beyond 32 bits"))

@@ -11,7 +11,10 @@ use std::sync::Arc;
 use hashbrown::HashMap;
 use perfblame_cct::{Profile, rename};
 
-use crate::native::{Binary, BinaryNames, Elf, debug_file_of, demangle_with_signature, same_build};
+use crate::binary::{Binary, BinaryNames};
+use crate::demangle::demangle_with_signature;
+use crate::elf::Elf;
+use crate::locate::{debug_file_of, same_build};
 
 /// A profile with more names than before.
 pub struct Symbolized {

@@ -10,9 +10,8 @@ use std::sync::Arc;
 use hashbrown::HashMap;
 use perfblame_cct::{Code, Frame, FrameId, Layer, StringId, Symbols, Work};
 
-use crate::native::{
-    Binary, BinaryNames, Callee, Destination, FunctionFlow, UNKNOWN_WORK, Walk, walk,
-};
+use crate::binary::{Binary, BinaryNames};
+use crate::flow::{Callee, Destination, FunctionFlow, UNKNOWN_WORK, Walk, walk};
 
 /// The longest function that is read: more than that of any interpreter's loop.
 const LONGEST: u64 = 256 << 10;
@@ -31,7 +30,7 @@ const NEVER_RETURNS: Work = Work { amounts: [0.0; Work::DEPTHS], odds: 0.0 };
 
 /// The code of components.
 #[derive(Default)]
-pub(crate) struct CodeTable {
+pub struct CodeTable {
     /// None where there is no binary, or more than one.
     objects: HashMap<StringId, Option<Object>>,
     /// Components are paths of files that can be looked for.
@@ -56,12 +55,12 @@ struct Object {
 
 impl CodeTable {
     /// Of files that texts name, where they are at hand.
-    pub(crate) fn of_files() -> Self {
+    pub fn of_files() -> Self {
         Self { of_files: true, ..Self::default() }
     }
 
     /// The binary of a component is known.
-    pub(crate) fn add(&mut self, component: StringId, names: &Rc<BinaryNames>) {
+    pub fn add(&mut self, component: StringId, names: &Rc<BinaryNames>) {
         let entry = self.objects.entry(component);
         let known = entry.or_insert_with(|| Some(Object::new(names.clone(), false)));
         // Two builds under one name cannot be told apart.

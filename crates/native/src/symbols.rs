@@ -9,8 +9,8 @@ use std::cmp::Reverse;
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::bytes::{Bytes, until_zero};
-use super::elf::{Elf, Section, Source};
+use crate::bytes::{Bytes, until_zero};
+use crate::elf::{Elf, Section, Source};
 
 const STT_NOTYPE: u8 = 0;
 const STT_FUNC: u8 = 2;

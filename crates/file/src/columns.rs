@@ -3,8 +3,8 @@
 //! A column says what it is, how it is written, how many rows it has and how many bytes it takes. So a reader can step
 //! over a column it has never heard of, which is what lets later writers add fields without a new version.
 
-use super::sections::Section;
-use crate::error::ReadError;
+use crate::error::FileError;
+use crate::sections::Section;
 
 /// How the numbers of a column are written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -114,7 +114,7 @@ struct Column<'a> {
 
 impl<'a> Columns<'a> {
     /// Finds the columns of a section.
-    pub fn of(section: &'a Section) -> Result<Self, ReadError> {
+    pub fn of(section: &'a Section) -> Result<Self, FileError> {
         let mut columns = Vec::new();
         let mut rest = section.body.as_slice();
         while !rest.is_empty() {
@@ -126,7 +126,7 @@ impl<'a> Columns<'a> {
     }
 
     /// An error in this section.
-    pub fn malformed(&self, what: &str) -> ReadError {
+    pub fn malformed(&self, what: &str) -> FileError {
         self.section.malformed(what)
     }
 
@@ -140,7 +140,7 @@ impl<'a> Columns<'a> {
     }
 
     /// The bytes of a column; empty where there is no such column.
-    pub fn bytes(&self, field: u64) -> Result<&'a [u8], ReadError> {
+    pub fn bytes(&self, field: u64) -> Result<&'a [u8], FileError> {
         match self.find(field) {
             None => Ok(&[]),
             Some(column) if column.encoding == Encoding::Bytes as u8 => Ok(column.bytes),
@@ -149,7 +149,7 @@ impl<'a> Columns<'a> {
     }
 
     /// The text of a column; none where there is no such column.
-    pub fn text(&self, field: u64) -> Result<Option<&'a str>, ReadError> {
+    pub fn text(&self, field: u64) -> Result<Option<&'a str>, FileError> {
         if self.find(field).is_none() {
             return Ok(None);
         }
@@ -159,7 +159,7 @@ impl<'a> Columns<'a> {
 
     /// The numbers of a column with this many rows. A column that is not there holds zeros, as its writer had not
     /// heard of it.
-    pub fn numbers(&self, field: u64, rows: usize) -> Result<Vec<u64>, ReadError> {
+    pub fn numbers(&self, field: u64, rows: usize) -> Result<Vec<u64>, FileError> {
         let Some(column) = self.find(field) else { return Ok(vec![0; rows]) };
         if column.rows != rows {
             return Err(self.malformed("two columns of one table differ in length"));
@@ -168,12 +168,12 @@ impl<'a> Columns<'a> {
     }
 
     /// The numbers of a column, as [`Columns::numbers`], with their signs.
-    pub fn signed(&self, field: u64, rows: usize) -> Result<Vec<i64>, ReadError> {
+    pub fn signed(&self, field: u64, rows: usize) -> Result<Vec<i64>, FileError> {
         Ok(self.numbers(field, rows)?.into_iter().map(|number| number as i64).collect())
     }
 
     /// The number in a column with one row; none where there is no such column.
-    pub fn number(&self, field: u64) -> Result<Option<i64>, ReadError> {
+    pub fn number(&self, field: u64) -> Result<Option<i64>, FileError> {
         match self.rows(field) {
             0 => Ok(None),
             _ => Ok(self.signed(field, 1)?.first().copied()),
@@ -181,7 +181,7 @@ impl<'a> Columns<'a> {
     }
 
     /// The texts of two columns that [`ColumnWriter::texts`] wrote.
-    pub fn texts(&self, fields: [u64; 2]) -> Result<Vec<&'a str>, ReadError> {
+    pub fn texts(&self, fields: [u64; 2]) -> Result<Vec<&'a str>, FileError> {
         let lengths = self.numbers(fields[0], self.rows(fields[0]))?;
         let all = str::from_utf8(self.bytes(fields[1])?)
             .map_err(|_| self.malformed("a text is not UTF-8"))?;

@@ -3,7 +3,7 @@
 use std::env;
 use std::path::{Path, PathBuf};
 
-use super::elf::Elf;
+use crate::elf::Elf;
 
 /// Hexadecimal text of a build id.
 pub fn hex(build_id: &[u8]) -> String {
@@ -64,9 +64,9 @@ pub fn debug_file_for(elf: &Elf) -> Option<Elf> {
         return Some(found);
     }
     let link = elf.section_bytes(b".gnu_debuglink")?;
-    let name = super::bytes::until_zero(&link);
+    let name = crate::bytes::until_zero(&link);
     let checksum_at = (name.len() + 4) & !3;
-    let checksum = super::bytes::Bytes::new(link.get(checksum_at..)?, elf.order).u32()?;
+    let checksum = crate::bytes::Bytes::new(link.get(checksum_at..)?, elf.order).u32()?;
     let name = Path::new(str::from_utf8(name).ok()?).file_name()?;
     let folder = elf.path.parent()?.canonicalize().ok()?;
     let below_root = folder.strip_prefix("/").unwrap_or(&folder);

@@ -2,8 +2,8 @@
 
 use std::process::Command;
 
-use super::super::{Binary, BinaryNames};
 use super::*;
+use crate::{Binary, BinaryNames};
 
 /// Functions one behind the other from address 0x1000 on, each as bytes; `e8` calls of these have no names.
 fn drawn(functions: &[&[u8]]) -> Vec<Rc<FunctionFlow>> {

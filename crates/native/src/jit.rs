@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use super::bytes::{ByteOrder, Bytes};
+use crate::bytes::{ByteOrder, Bytes};
 
 /// Functions by address; a later one takes the place of those it overlaps.
 #[derive(Debug, Default)]

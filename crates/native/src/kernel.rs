@@ -5,10 +5,10 @@ use std::io::Read;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
-use super::bytes::ByteOrder;
-use super::elf::build_id_of_notes;
-use super::locate::{in_perf_cache, same_build};
-use super::symbols::SymbolTable;
+use crate::bytes::ByteOrder;
+use crate::elf::build_id_of_notes;
+use crate::locate::{in_perf_cache, same_build};
+use crate::symbols::SymbolTable;
 
 /// The list has megabytes; this much of it is read at once.
 const PIECE: usize = 256 << 10;

@@ -5,7 +5,7 @@ use std::io::Read;
 
 use lzma_rust2::XzReader;
 
-use super::elf::Elf;
+use crate::elf::Elf;
 
 /// Tables of the largest binaries have a few megabytes.
 const LARGEST: u64 = 256 << 20;

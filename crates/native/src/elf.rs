@@ -9,7 +9,7 @@ use std::time::SystemTime;
 
 use flate2::{Decompress, FlushDecompress, Status};
 
-use super::bytes::{ByteOrder, Bytes, until_zero};
+use crate::bytes::{ByteOrder, Bytes, until_zero};
 
 /// Largest section that is loaded: more than any debug information seen, less than what would hurt.
 const LARGEST_SECTION: u64 = 3 << 30;
@@ -333,7 +333,7 @@ impl Elf {
 
     /// True for machine code of x86-64, also for that with short pointers.
     pub fn is_x86_64(&self) -> bool {
-        self.machine == super::symbols::EM_X86_64
+        self.machine == crate::symbols::EM_X86_64
     }
 
     /// What is loaded to an address as code.

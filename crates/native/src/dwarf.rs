@@ -7,9 +7,9 @@ use std::time::SystemTime;
 use addr2line::{Context, LookupContinuation, LookupResult};
 use gimli::{AttributeValue, EndianArcSlice, Reader as _, RunTimeEndian, SectionId, UnitOffset};
 
-use super::bytes::{ByteOrder, until_zero};
-use super::elf::Elf;
-use super::locate;
+use crate::bytes::{ByteOrder, until_zero};
+use crate::elf::Elf;
+use crate::locate;
 
 type Slice = EndianArcSlice<RunTimeEndian>;
 

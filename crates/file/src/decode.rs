@@ -9,14 +9,14 @@ use perfblame_cct::{
 };
 use std::num::NonZeroU64;
 
-use super::columns::Columns;
-use super::fields;
-use super::sections::{Section, Tag};
-use super::shapes;
-use crate::error::ReadError;
+use crate::columns::Columns;
+use crate::error::FileError;
+use crate::fields;
+use crate::sections::{Section, Tag};
+use crate::shapes;
 
 /// Makes runs over one tree of all sections there are; a table that has no section is empty.
-pub fn run_set(sections: &[Section]) -> Result<RunSet, ReadError> {
+pub fn run_set(sections: &[Section]) -> Result<RunSet, FileError> {
     let index = sections.iter().map(|section| ((section.tag, section.run), section)).collect();
     let sections: &Sections = &index;
     let mut set = RunSet::default();
@@ -49,7 +49,7 @@ pub fn run_set(sections: &[Section]) -> Result<RunSet, ReadError> {
     Ok(set)
 }
 
-fn run(sections: &Sections, number: u32, set: &RunSet) -> Result<Option<Run>, ReadError> {
+fn run(sections: &Sections, number: u32, set: &RunSet) -> Result<Option<Run>, FileError> {
     let metrics = set.metrics.len();
     let Some(mut run) = with(sections, fields::INFO, number, |columns| info(columns, set))? else {
         return Ok(None);
@@ -67,8 +67,8 @@ fn with<T>(
     sections: &Sections,
     tag: Tag,
     run: u32,
-    decode: impl FnOnce(&Columns) -> Result<T, ReadError>,
-) -> Result<Option<T>, ReadError> {
+    decode: impl FnOnce(&Columns) -> Result<T, FileError>,
+) -> Result<Option<T>, FileError> {
     sections.get(&(tag, run)).map(|section| decode(&Columns::of(section)?)).transpose()
 }
 
@@ -76,19 +76,19 @@ fn with<T>(
 pub struct Rows<Id>(Vec<Id>);
 
 impl<Id: Copy> Rows<Id> {
-    pub fn get(&self, row: u64, columns: &Columns) -> Result<Id, ReadError> {
+    pub fn get(&self, row: u64, columns: &Columns) -> Result<Id, FileError> {
         let id = usize::try_from(row).ok().and_then(|row| self.0.get(row));
         id.copied().ok_or_else(|| columns.malformed("a row refers to a row that does not exist"))
     }
 
     /// 0 is none.
-    fn optional(&self, number: u64, columns: &Columns) -> Result<Option<Id>, ReadError> {
+    fn optional(&self, number: u64, columns: &Columns) -> Result<Option<Id>, FileError> {
         number.checked_sub(1).map(|row| self.get(row, columns)).transpose()
     }
 }
 
 /// A row below `end`.
-fn below(row: u64, end: usize, columns: &Columns) -> Result<usize, ReadError> {
+fn below(row: u64, end: usize, columns: &Columns) -> Result<usize, FileError> {
     match usize::try_from(row) {
         Ok(row) if row < end => Ok(row),
         _ => Err(columns.malformed("a row refers to a row that does not exist")),
@@ -99,15 +99,15 @@ fn thread_below(
     number: u64,
     threads: usize,
     columns: &Columns,
-) -> Result<Option<ThreadId>, ReadError> {
+) -> Result<Option<ThreadId>, FileError> {
     let row = number.checked_sub(1).map(|row| below(row, threads, columns)).transpose()?;
     Ok(row.map(ThreadId::new))
 }
 
-fn info(columns: &Columns, set: &RunSet) -> Result<Run, ReadError> {
+fn info(columns: &Columns, set: &RunSet) -> Result<Run, FileError> {
     use fields::info as f;
     let owned = |field| columns.text(field).map(|text| text.map(str::to_owned));
-    let texts = |fields| -> Result<Vec<String>, ReadError> {
+    let texts = |fields| -> Result<Vec<String>, FileError> {
         Ok(columns.texts(fields)?.into_iter().map(str::to_owned).collect())
     };
     let info = Info {
@@ -145,7 +145,7 @@ fn functions(
     columns: &Columns,
     texts: &Rows<StringId>,
     symbols: &mut Symbols,
-) -> Result<Vec<FunctionId>, ReadError> {
+) -> Result<Vec<FunctionId>, FileError> {
     use fields::functions as f;
     let rows = columns.rows(f::NAME);
     let [name, component, signature, file, line, column, layer] =
@@ -175,7 +175,7 @@ fn functions(
     Ok(ids)
 }
 
-fn layer_of(number: u64, columns: &Columns) -> Result<Layer, ReadError> {
+fn layer_of(number: u64, columns: &Columns) -> Result<Layer, FileError> {
     let layer = usize::try_from(number).ok().and_then(|row| Layer::ALL.get(row));
     layer.copied().ok_or_else(|| columns.malformed("a layer nobody knows"))
 }
@@ -185,7 +185,7 @@ fn frames(
     texts: &Rows<StringId>,
     functions: &Rows<FunctionId>,
     symbols: &mut Symbols,
-) -> Result<Vec<FrameId>, ReadError> {
+) -> Result<Vec<FrameId>, FileError> {
     use fields::frames as f;
     let rows = columns.rows(f::FUNCTION);
     let numbers = |field| columns.numbers(field, rows);
@@ -219,7 +219,7 @@ fn call_site(
     site: u64,
     column: u64,
     columns: &Columns,
-) -> Result<Option<CallSite>, ReadError> {
+) -> Result<Option<CallSite>, FileError> {
     use fields::frames as f;
     let site = match kind {
         f::NO_SITE => return Ok(None),
@@ -231,7 +231,7 @@ fn call_site(
     site.map(Some).ok_or_else(|| columns.malformed("a call site that cannot be"))
 }
 
-fn threads(columns: &Columns, texts: &Rows<StringId>) -> Result<Vec<Thread>, ReadError> {
+fn threads(columns: &Columns, texts: &Rows<StringId>) -> Result<Vec<Thread>, FileError> {
     use fields::threads as f;
     let rows = columns.rows(f::NAME);
     let numbers = |field| columns.numbers(field, rows);
@@ -249,7 +249,7 @@ fn threads(columns: &Columns, texts: &Rows<StringId>) -> Result<Vec<Thread>, Rea
     (0..rows).map(thread).collect()
 }
 
-fn metrics(columns: &Columns) -> Result<Vec<Metric>, ReadError> {
+fn metrics(columns: &Columns) -> Result<Vec<Metric>, FileError> {
     use fields::metrics as f;
     let names = columns.texts(f::NAMES)?;
     let rows = names.len();
@@ -268,7 +268,7 @@ fn metrics(columns: &Columns) -> Result<Vec<Metric>, ReadError> {
     Ok(names.into_iter().enumerate().map(metric).collect())
 }
 
-fn tree(columns: &Columns, frames: &Rows<FrameId>) -> Result<Cct, ReadError> {
+fn tree(columns: &Columns, frames: &Rows<FrameId>) -> Result<Cct, FileError> {
     use fields::tree as f;
     let grain = match columns.number(f::GRAIN)? {
         None | Some(0) => Grain::Functions,
@@ -292,7 +292,7 @@ fn tree(columns: &Columns, frames: &Rows<FrameId>) -> Result<Cct, ReadError> {
     Ok(Cct::from_preorder(grain, parent, frame.collect::<Result<_, _>>()?))
 }
 
-fn cells(columns: &Columns, set: &RunSet) -> Result<Cells, ReadError> {
+fn cells(columns: &Columns, set: &RunSet) -> Result<Cells, FileError> {
     use fields::cells as f;
     let rows = columns.rows(f::NODE);
     let node = columns.numbers(f::NODE, rows)?;
@@ -308,7 +308,7 @@ fn cells(columns: &Columns, set: &RunSet) -> Result<Cells, ReadError> {
     Ok(Cells::from_columns(&keys, &values))
 }
 
-fn timeline(columns: &Columns, set: &RunSet) -> Result<Timeline, ReadError> {
+fn timeline(columns: &Columns, set: &RunSet) -> Result<Timeline, FileError> {
     use fields::timeline as f;
     let (nodes, threads) = (set.tree.len(), set.threads.len());
     let mut timeline = Timeline::default();

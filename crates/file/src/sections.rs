@@ -5,7 +5,7 @@ use std::io::{self, Read, Write};
 use flate2::Crc;
 use hashbrown::HashSet;
 
-use crate::error::{ReadError, ReadErrorKind};
+use crate::error::{FileError, FileErrorKind};
 
 /// The first bytes of every file.
 pub const MAGIC: &[u8] = b"PERFBLAME\0";
@@ -43,8 +43,8 @@ pub struct Section {
 
 impl Section {
     /// An error in this section.
-    pub fn malformed(&self, what: &str) -> ReadError {
-        ReadError::malformed(self.offset, format!("section {}: {what}", name(self.tag)))
+    pub fn malformed(&self, what: &str) -> FileError {
+        FileError::malformed(self.offset, format!("section {}: {what}", name(self.tag)))
     }
 }
 
@@ -84,7 +84,7 @@ fn checksum(tag: Tag, run: u32, lengths: [u64; 2], packed: &[u8]) -> u32 {
 }
 
 /// Reads the header and says which version it is.
-pub fn read_header(file: &mut dyn Read) -> Result<u16, ReadError> {
+pub fn read_header(file: &mut dyn Read) -> Result<u16, FileError> {
     let mut header = [0; HEADER_BYTES as usize];
     let got = fill(file, &mut header)?;
     match header.strip_prefix(MAGIC) {
@@ -97,7 +97,7 @@ pub fn read_header(file: &mut dyn Read) -> Result<u16, ReadError> {
 pub fn read_sections(
     file: &mut dyn Read,
     wanted: impl Fn(Tag) -> bool,
-) -> Result<Vec<Section>, ReadError> {
+) -> Result<Vec<Section>, FileError> {
     let mut sections: Vec<Section> = Vec::new();
     let mut seen = HashSet::new();
     let mut offset = HEADER_BYTES;
@@ -123,14 +123,14 @@ pub fn read_sections(
         if checksum(tag, run, lengths, &packed) != expected {
             let what = format!("section {} is damaged: its checksum differs", name(tag));
             let help = "fetch the file again, or convert the original profile anew";
-            return Err(ReadError::malformed(offset, what).help(help));
+            return Err(FileError::malformed(offset, what).help(help));
         }
         if tag == END {
             return Ok(sections);
         }
         if !seen.insert((tag, run)) {
             let what = format!("section {} comes twice", name(tag));
-            return Err(ReadError::malformed(offset, what));
+            return Err(FileError::malformed(offset, what));
         }
         if wanted(tag) {
             let body = unpack(tag, offset, &packed, lengths[1])?;
@@ -140,11 +140,11 @@ pub fn read_sections(
     }
 }
 
-fn unpack(tag: Tag, offset: u64, packed: &[u8], length: u64) -> Result<Vec<u8>, ReadError> {
+fn unpack(tag: Tag, offset: u64, packed: &[u8], length: u64) -> Result<Vec<u8>, FileError> {
     if length > SECTION_LIMIT {
         let kind =
-            ReadErrorKind::TooLarge { what: "a section", size: length, limit: SECTION_LIMIT };
-        return Err(ReadError::new(kind).at(offset));
+            FileErrorKind::TooLarge { what: "a section", size: length, limit: SECTION_LIMIT };
+        return Err(FileError::new(kind).at(offset));
     }
     // Real sections shrink to a fifth or so; what claims more has to grow as it is unpacked.
     let likely = length.min(packed.len() as u64 * 32);
@@ -155,17 +155,17 @@ fn unpack(tag: Tag, offset: u64, packed: &[u8], length: u64) -> Result<Vec<u8>, 
         Ok(got) if got as u64 == length => Ok(body),
         Ok(_) => {
             let what = format!("section {} does not unpack to {length} bytes", name(tag));
-            Err(ReadError::malformed(offset, what))
+            Err(FileError::malformed(offset, what))
         }
         Err(error) => {
             let what = format!("section {} cannot be unpacked: {error}", name(tag));
-            Err(ReadError::malformed(offset, what))
+            Err(FileError::malformed(offset, what))
         }
     }
 }
 
-fn cut_off(offset: u64, wanted: u64, left: u64) -> ReadError {
-    ReadError::new(ReadErrorKind::Truncated { wanted, left })
+fn cut_off(offset: u64, wanted: u64, left: u64) -> FileError {
+    FileError::new(FileErrorKind::Truncated { wanted, left })
         .at(offset)
         .help("the file looks cut off: fetch it again, or convert the original profile anew")
 }

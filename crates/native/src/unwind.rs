@@ -7,19 +7,17 @@ use framehop::x86_64::{CacheX86_64, UnwindRegsX86_64, UnwinderX86_64};
 use framehop::{ExplicitModuleSectionInfo, FrameAddress, Module, Unwinder as _};
 use hashbrown::HashSet;
 
-use super::modules::key;
-use super::process::ModuleId;
-use super::sample::Registers;
-use crate::native::{Binary, ByteOrder, Bytes};
+use crate::binary::Binary;
+use crate::bytes::{ByteOrder, Bytes};
 
-/// Machines whose stacks can be walked.
+/// UnwindMachines whose stacks can be walked.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Machine {
+pub enum UnwindMachine {
     X86_64,
     Aarch64,
 }
 
-impl Machine {
+impl UnwindMachine {
     /// The machine of this name, as `uname -m` prints it.
     pub fn named(name: &str) -> Option<Self> {
         match name {
@@ -29,9 +27,9 @@ impl Machine {
         }
     }
 
-    /// The instruction pointer among the user's registers.
-    pub fn instruction_pointer(self, registers: &Registers<'_>) -> Option<u64> {
-        registers.get(match self {
+    /// The instruction pointer, by the kernel's number of its register.
+    pub fn instruction_pointer(self, register: impl Fn(u32) -> Option<u64>) -> Option<u64> {
+        register(match self {
             Self::X86_64 => 8,
             Self::Aarch64 => 32,
         })
@@ -47,6 +45,9 @@ struct UnwindCache {
     aarch64: Vec<CacheAarch64>,
 }
 
+/// The addresses that one file has at most.
+const FILE_SPAN: u64 = 1 << 40;
+
 const SHARDS: usize = 64;
 
 /// One of the caches, always the same for an address.
@@ -59,12 +60,12 @@ fn shard<T: Default>(caches: &mut Vec<T>, address: u64) -> Option<&mut T> {
     caches.get_mut(mixed as usize % SHARDS)
 }
 
-/// The unwind tables of all mapped files. Each file stands at the place that [`key`] gives it, not where a process
-/// has it: what is found out about an address serves all processes.
+/// The unwind tables of all mapped files. Each file stands at a place of its own, not where a process has it: what is
+/// found out about an address serves all processes.
 pub struct UnwindTables {
     tables: Tables,
     cache: UnwindCache,
-    added: HashSet<ModuleId>,
+    added: HashSet<u64>,
 }
 
 enum Tables {
@@ -74,7 +75,7 @@ enum Tables {
 
 /// How a walk ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Ending {
+pub enum StackEnding {
     /// At the outermost function.
     Root,
     /// At the end of the copy, or where nothing says how to go on.
@@ -83,20 +84,20 @@ pub enum Ending {
 
 impl UnwindTables {
     /// Nothing mapped yet.
-    pub fn new(machine: Machine) -> Self {
+    pub fn new(machine: UnwindMachine) -> Self {
         let tables = match machine {
-            Machine::X86_64 => Tables::X86_64(UnwinderX86_64::new()),
-            Machine::Aarch64 => Tables::Aarch64(UnwinderAarch64::new()),
+            UnwindMachine::X86_64 => Tables::X86_64(UnwinderX86_64::new()),
+            UnwindMachine::Aarch64 => Tables::Aarch64(UnwinderAarch64::new()),
         };
         Self { tables, cache: UnwindCache::default(), added: HashSet::new() }
     }
 
-    /// Adds a file that has not been added yet.
-    pub fn add(&mut self, id: ModuleId, binary: impl FnOnce() -> Option<Arc<Binary>>) {
-        if !self.added.insert(id) {
+    /// Adds a file at its place, unless it is there. Places are 2^40 bytes apart at least.
+    pub fn add(&mut self, start: u64, binary: impl FnOnce() -> Option<Arc<Binary>>) {
+        if !self.added.insert(start) {
             return;
         }
-        let (Some(start), Some(binary)) = (key(id, 0), binary()) else { return };
+        let Some(binary) = binary() else { return };
         let sections = binary.unwind_sections();
         let range =
             |(start, bytes): &(u64, Arc<[u8]>)| *start..start.saturating_add(bytes.len() as u64);
@@ -111,7 +112,7 @@ impl UnwindTables {
             debug_frame: sections.debug_frame.clone(),
             ..ExplicitModuleSectionInfo::default()
         };
-        let end = start.saturating_add(1 << 40);
+        let end = start.saturating_add(FILE_SPAN);
         let module = Module::new(String::new(), start..end, start, info);
         match &mut self.tables {
             Tables::X86_64(unwinder) => unwinder.add_module(module),
@@ -121,53 +122,58 @@ impl UnwindTables {
 }
 
 /// One walk from the innermost frame outwards.
-pub struct Walk<'a> {
-    registers: State,
+pub struct StackWalk<'a> {
+    registers: StackRegisters,
     stack: &'a [u8],
     sp: u64,
     order: ByteOrder,
 }
 
-enum State {
+enum StackRegisters {
     X86_64(UnwindRegsX86_64),
     Aarch64(UnwindRegsAarch64),
 }
 
-impl<'a> Walk<'a> {
-    /// Starts at the registers; none when those that matter were not recorded. No code is at or above `end_of_code`.
+impl<'a> StackWalk<'a> {
+    /// Starts at the registers, by the kernel's numbers; none when those that matter were not recorded. No code is at or
+    /// above `end_of_code`.
     pub fn start(
-        machine: Machine,
-        registers: &Registers<'_>,
+        machine: UnwindMachine,
+        register: impl Fn(u32) -> Option<u64>,
         stack: &'a [u8],
         order: ByteOrder,
         end_of_code: u64,
     ) -> Option<Self> {
-        let value = |number| registers.get(number);
         let (sp, registers) = match machine {
-            Machine::X86_64 => {
-                let (fp, sp, ip) = (value(6)?, value(7)?, value(8)?);
-                (sp, State::X86_64(UnwindRegsX86_64::new(ip, sp, fp)))
+            UnwindMachine::X86_64 => {
+                let (fp, sp, ip) = (register(6)?, register(7)?, register(8)?);
+                (sp, StackRegisters::X86_64(UnwindRegsX86_64::new(ip, sp, fp)))
             }
-            Machine::Aarch64 => {
-                let (fp, lr, sp) = (value(29)?, value(30)?, value(31)?);
+            UnwindMachine::Aarch64 => {
+                let (fp, lr, sp) = (register(29)?, register(30)?, register(31)?);
                 // Return addresses may be signed in the bits that addresses do not use.
                 let mask = PtrAuthMask::from_max_known_address(end_of_code);
-                (sp, State::Aarch64(UnwindRegsAarch64::new_with_ptr_auth_mask(mask, lr, sp, fp)))
+                (
+                    sp,
+                    StackRegisters::Aarch64(UnwindRegsAarch64::new_with_ptr_auth_mask(
+                        mask, lr, sp, fp,
+                    )),
+                )
             }
         };
         Some(Self { registers, stack, sp, order })
     }
 
-    /// The return address of the frame at `place`, a key or an address that no file has; none at the outermost frame,
+    /// The return address of the frame at `place`, in a file added before or an address that no file has; none at the outermost frame,
     /// an error where the walk cannot go on.
     pub fn step(
         &mut self,
         tables: &mut UnwindTables,
         place: u64,
         is_return: bool,
-    ) -> Result<Option<u64>, Ending> {
+    ) -> Result<Option<u64>, StackEnding> {
         let frame = if is_return {
-            FrameAddress::from_return_address(place).ok_or(Ending::Root)?
+            FrameAddress::from_return_address(place).ok_or(StackEnding::Root)?
         } else {
             FrameAddress::from_instruction_pointer(place)
         };
@@ -175,18 +181,18 @@ impl<'a> Walk<'a> {
         let mut read = |address| read_stack(stack, sp, order, address);
         let UnwindTables { tables, cache, .. } = tables;
         let caller = match (tables, &mut self.registers) {
-            (Tables::X86_64(unwinder), State::X86_64(registers)) => {
-                let cache = shard(&mut cache.x86_64, place).ok_or(Ending::Cut)?;
+            (Tables::X86_64(unwinder), StackRegisters::X86_64(registers)) => {
+                let cache = shard(&mut cache.x86_64, place).ok_or(StackEnding::Cut)?;
                 unwinder.unwind_frame(frame, registers, cache, &mut read)
             }
-            (Tables::Aarch64(unwinder), State::Aarch64(registers)) => {
-                let cache = shard(&mut cache.aarch64, place).ok_or(Ending::Cut)?;
+            (Tables::Aarch64(unwinder), StackRegisters::Aarch64(registers)) => {
+                let cache = shard(&mut cache.aarch64, place).ok_or(StackEnding::Cut)?;
                 unwinder.unwind_frame(frame, registers, cache, &mut read)
             }
-            _ => return Err(Ending::Cut),
+            _ => return Err(StackEnding::Cut),
         };
         // Threads begin with a return address of zero.
-        caller.map(|caller| caller.filter(|address| *address != 0)).map_err(|_| Ending::Cut)
+        caller.map(|caller| caller.filter(|address| *address != 0)).map_err(|_| StackEnding::Cut)
     }
 }
 

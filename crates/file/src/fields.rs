@@ -1,7 +1,7 @@
 //! The sections and the numbers of their columns, as `docs/perfblame-file.md` lists them. Numbers are never used again
 //! for something else.
 
-use super::sections::Tag;
+use crate::sections::Tag;
 
 /// What a run says about itself.
 pub const INFO: Tag = *b"INFO";

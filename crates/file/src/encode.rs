@@ -6,8 +6,8 @@ use perfblame_cct::{
 };
 use std::num::NonZeroU32;
 
-use super::columns::ColumnWriter;
-use super::fields;
+use crate::columns::ColumnWriter;
+use crate::fields;
 
 /// Id + 1, and 0 for none.
 fn optional(id: Option<usize>) -> u64 {

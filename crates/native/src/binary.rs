@@ -5,12 +5,12 @@ use std::cell::OnceCell;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
-use super::dwarf::{Dwarf, SourceFrame};
-use super::elf::Elf;
-use super::locate;
-use super::mini_debug::mini_debug_file;
-use super::ranges::{FunctionRange, FunctionRanges};
-use super::symbols::{SymbolAt, SymbolTable};
+use crate::dwarf::{Dwarf, SourceFrame};
+use crate::elf::Elf;
+use crate::locate;
+use crate::mini_debug::mini_debug_file;
+use crate::ranges::{FunctionRange, FunctionRanges};
+use crate::symbols::{SymbolAt, SymbolTable};
 
 /// The sections that say how to get from a frame to its caller, with their addresses.
 #[derive(Clone, Debug, Default)]
