@@ -30,6 +30,10 @@ pub use stages::{
 };
 pub use waits::is_waiting;
 
+use perfblame_cct::Unit;
+
+use crate::Quantity;
+
 /// What to compare, and how.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct DiffQuery {
@@ -50,10 +54,32 @@ pub struct DiffQuery {
 /// The least difference that counts.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum MinDelta {
-    /// In the metric's unit.
+    /// In the metric's unit, whatever that is.
     Absolute(f64),
+    /// In nanoseconds, bytes or things that are counted; the metric must be of that kind.
+    Of(Quantity, f64),
     /// A part of the total before: 0.02 is 2 %.
     Share(f64),
+}
+
+impl MinDelta {
+    /// How much that is of a total, in the metric's unit.
+    pub fn of(self, total: f64) -> f64 {
+        match self {
+            Self::Absolute(value) | Self::Of(_, value) => value,
+            Self::Share(share) => share * total,
+        }
+    }
+
+    /// Refuses a unit that the metric does not have: milliseconds say nothing about bytes.
+    pub fn fits(self, metric: &str, unit: &Unit) -> Result<(), DiffError> {
+        match self {
+            Self::Of(given, _) if given.unit() != *unit => {
+                Err(DiffError::Threshold { given, metric: metric.to_owned(), unit: unit.clone() })
+            }
+            _ => Ok(()),
+        }
+    }
 }
 
 /// How values of different runs are made comparable.
@@ -88,6 +114,16 @@ pub enum DiffError {
         before: Vec<String>,
         /// What the after side has.
         after: Vec<String>,
+    },
+    /// The least difference that counts has a unit that the metric does not have.
+    #[error("the least difference that counts is {given}, and {metric} is measured in {}", unit.name())]
+    Threshold {
+        /// What the least difference is.
+        given: Quantity,
+        /// The metric.
+        metric: String,
+        /// Its unit.
+        unit: Unit,
     },
     /// `work` does not fit the runs.
     #[error("{side} has {runs} runs, and work is given for {given}")]

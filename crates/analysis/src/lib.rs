@@ -5,6 +5,7 @@
 //! changes; rendering them is another crate's business.
 #![warn(missing_docs)]
 
+mod amount;
 mod attribute;
 mod check;
 mod diff;
@@ -17,6 +18,7 @@ mod show;
 mod sources;
 mod tree_view;
 
+pub use amount::{Amount, AmountError, Quantity};
 pub use attribute::{Attribution, Blame, Code, Findings, Located, Sources, attribute};
 pub use check::{
     BisectState, BisectStep, Bisection, Check, Compared, Comparison, FailureView, Outcome,

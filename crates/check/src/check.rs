@@ -8,11 +8,12 @@ use perfblame_analysis::{
     Check, Compared, Comparison, DiffQuery, FailureView, Outcome, RevisionView,
 };
 use perfblame_cct::Warning;
+use perfblame_record::Profiler;
 
 use crate::attribution::ChangedCode;
 use crate::bench::{Around, Bench, Subject};
 use crate::config::{self, Config, Workload};
-use crate::metric::Metric;
+use crate::metric::{Metric, refuse_foreign_unit, usual_metric};
 use crate::sequential::{Decided, Ended, FALSE_ALARM, Plan, Sides, decide};
 use crate::trees::described;
 use crate::watch::{Event, Watch};
@@ -96,6 +97,11 @@ impl<'a> Session<'a> {
         let path = options.config.clone().unwrap_or_else(|| git.root.join(config::FILE));
         let mut config = Config::read(&path)?;
         choose(&mut config, options)?;
+        for workload in &config.workloads {
+            let profiler = workload.profiler.as_deref().and_then(Profiler::named);
+            let first = profiler.and_then(usual_metric);
+            refuse_foreign_unit(workload.min_delta, workload.metric.as_deref(), first)?;
+        }
         let waits = |holder: &str| watch.event(&Event::Waiting { holder });
         let lock = home.lock(&git, options.busy, cancel, &waits)?;
         Ok(Self { git, home, config, watch, cancel, fresh: options.fresh, _lock: lock })
@@ -182,6 +188,8 @@ impl<'a> Session<'a> {
         let mut bench = Bench::new(subject, around)?;
         bench.code = code;
         let metric = Metric::of(workload, bench.profiler);
+        let first = usual_metric(bench.profiler);
+        refuse_foreign_unit(workload.min_delta, metric.name.as_deref(), first)?;
         let mut sides = if self.fresh { Sides::default() } else { bench.stored() };
         let plan = Plan {
             min_runs: workload.min_runs,

@@ -3,7 +3,6 @@
 //! What stands at the top of the file holds for every workload that does not say otherwise. A key that nobody knows is
 //! an error with its line and the key that was probably meant: a misspelt `bugdet` must not be a budget of ten minutes.
 
-mod amounts;
 mod command;
 mod reading;
 
@@ -12,7 +11,6 @@ use std::time::Duration;
 
 use perfblame_analysis::MinDelta;
 
-pub use amounts::{bytes, duration, min_delta};
 pub use command::{Command, CommandError};
 pub use reading::ConfigError;
 

@@ -5,10 +5,13 @@
 //! do. How often the program was seen running does not grow while it waits for a processor, so that is what is compared.
 //! py-spy has nothing better than the clock: its samples are as many as its period fits into the time on the wall.
 
+use perfblame_analysis::{MinDelta, Quantity};
 use perfblame_cct::Warning;
 use perfblame_record::Profiler;
 
+use crate::Failure;
 use crate::config::Workload;
+use crate::sequential::cannot_compare;
 
 /// What is compared.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -38,6 +41,28 @@ impl Metric {
     }
 }
 
+/// Refuses a least difference in a unit that the metric does not have, as far as the metric is known before a run.
+pub fn refuse_foreign_unit(
+    least: Option<MinDelta>,
+    metric: Option<&str>,
+    first: Option<&str>,
+) -> Result<(), Failure> {
+    let (Some(least), Some(metric)) = (least, metric.or(first)) else { return Ok(()) };
+    let Some(quantity) = Quantity::of_metric(metric) else { return Ok(()) };
+    least.fits(metric, &quantity.unit()).map_err(cannot_compare)
+}
+
+/// The metric that is compared by profiles of this profiler when nobody names one, where that is always the same.
+pub fn usual_metric(profiler: Profiler) -> Option<&'static str> {
+    match profiler {
+        Profiler::Perf => Some("cpu"),
+        Profiler::PySpy => Some("wall"),
+        Profiler::NodeCpuProf => Some("samples"),
+        // Some JVMs sample CPU time and others count samples; traces and exact profiles have several first metrics.
+        Profiler::Jfr | Profiler::OsTrace | Profiler::Uftrace | Profiler::JavaExact => None,
+    }
+}
+
 /// The metric to compare instead of the first one of this profiler's profiles, and that first one.
 fn steadier(profiler: Profiler) -> Option<(&'static str, &'static str)> {
     (profiler == Profiler::NodeCpuProf).then_some(("samples", "wall"))
@@ -61,6 +86,24 @@ mod tests {
         assert_eq!(metric.name.as_deref(), Some("samples"));
         expect![[r#"samples are compared, as times of node-cpu-prof are wall-clock times, which other programs on the machine stretch; `--metric wall`, or `metric = "wall"` in perfblame.toml, compares those"#]]
             .assert_eq(&metric.note.unwrap().message);
+    }
+
+    #[test]
+    fn a_unit_that_the_metric_does_not_have_is_refused() {
+        let refused = |least: &str, metric: Option<&str>, profiler: Option<Profiler>| {
+            let least = Some(perfblame_analysis::Amount::parse(least).unwrap().into());
+            refuse_foreign_unit(least, metric, profiler.and_then(usual_metric)).err()
+        };
+        let failure = refused("5MB", None, Some(Profiler::Perf)).unwrap();
+        assert_eq!(failure.what, "`min-delta` does not fit the metric");
+        assert_eq!(failure.why, "it is a size, and cpu is measured in ns");
+        assert!(refused("5ms", None, Some(Profiler::NodeCpuProf)).is_some());
+        assert!(refused("5ms", Some("allocated"), None).is_some());
+        for fits in ["5ms", "2%", "1000"] {
+            assert_eq!(refused(fits, Some("wall"), Some(Profiler::NodeCpuProf)), None, "{fits}");
+        }
+        assert_eq!(refused("5MB", None, Some(Profiler::Jfr)), None, "it is known after a run");
+        assert_eq!(refused("5MB", Some("heartbeats"), Some(Profiler::Perf)), None);
     }
 
     #[test]

@@ -14,7 +14,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use perfblame_analysis::{
-    Diff, DiffError, DiffQuery, DiffTree, Loaded, MinDelta, Verdict, diff_with_tree,
+    Diff, DiffError, DiffQuery, DiffTree, Loaded, Verdict, diff_with_tree,
 };
 use perfblame_cct::{Profile, merge_runs};
 
@@ -258,16 +258,18 @@ pub fn chance(diff: &Diff) -> Option<f64> {
 
 fn is_precise(plan: &Plan, diff: &Diff) -> bool {
     let total = diff.before.total.median.max(diff.after.total.median);
-    let least = match plan.query.min_delta {
-        Some(MinDelta::Absolute(least)) => least,
-        Some(MinDelta::Share(share)) => share * total,
-        None => 0.0,
-    };
+    let least = plan.query.min_delta.map_or(0.0, |least| least.of(total));
     let within = (plan.precision * total).max(least);
     diff.change.low >= -within && diff.change.high <= within
 }
 
-fn cannot_compare(error: DiffError) -> Failure {
+/// Why runs cannot be compared, in words.
+pub fn cannot_compare(error: DiffError) -> Failure {
+    if let DiffError::Threshold { given, metric, unit } = &error {
+        let why = format!("it is {given}, and {metric} is measured in {}", unit.name());
+        return Failure::new("`min-delta` does not fit the metric", why)
+            .help("a percentage or a number without a unit always fits");
+    }
     Failure::new("the runs cannot be compared", error)
         .help("`metric` in perfblame.toml names what is compared")
 }

@@ -23,6 +23,7 @@ use perfblame_readers::Tally;
 use perfblame_record::RecordError;
 use perfblame_record::chrome::{Visit, Visited, record_visit, visit};
 
+use crate::metric::refuse_foreign_unit;
 use crate::sequential::{Budget, Decided, FALSE_ALARM, Plan, Reading, Runs, Side, Sides, decide};
 use crate::{Event, Failure, Watch};
 
@@ -94,6 +95,8 @@ pub fn compare(
     watch: &dyn Watch,
     cancel: &AtomicBool,
 ) -> Result<WebCompared, Failure> {
+    // Times are the first metric of a visit.
+    refuse_foreign_unit(options.query.min_delta, options.query.metric.as_deref(), Some("wall"))?;
     let folders = NAMES.map(|name| options.folder.join(name));
     for folder in &folders {
         std::fs::create_dir_all(folder).map_err(|error| Failure::io("create", folder, &error))?;

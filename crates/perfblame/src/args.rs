@@ -23,7 +23,7 @@ pub use check::{
     BisectArgs, CheckArgs, CheckFormat, CheckOutput, FailOn, HookArgs, HookCommand, InitArgs,
     WhatToRun,
 };
-pub use diff::{CodeArgs, DiffArgs, Least, MethodArg, NormalizeArg};
+pub use diff::{CodeArgs, DiffArgs, MethodArg, NormalizeArg};
 pub use infer::{ContinuityArg, InferArgs, InferFormat, ModeArg};
 pub use record::{CallGraphArg, EventArg, OsEventArg, RecordArgs, WhatArg};
 pub use scripts::ScriptArgs;

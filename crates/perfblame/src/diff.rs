@@ -11,7 +11,7 @@ use perfblame_analysis::{
 use perfblame_cct::{Grain, Times};
 use perfblame_readers::Tally;
 
-use crate::args::{DiffArgs, Least, MethodArg, NormalizeArg};
+use crate::args::{DiffArgs, MethodArg, NormalizeArg};
 use crate::code_changes::{self, CodeChanges};
 use crate::failure::{Failure, SideError};
 use crate::progress::Progress;
@@ -25,7 +25,6 @@ pub fn run(args: &DiffArgs, terminal: &Terminal) -> anyhow::Result<ExitCode> {
     let drawn = || -> anyhow::Result<(Diff, DiffTree)> {
         let (mut answer, tree) = diff_with_tree(&before, &after, &query)?;
         code.attribute(&mut answer, &tree);
-        args.fits(&answer)?;
         Ok((answer, tree))
     };
     let Some(printer) = args.answer.words() else {
@@ -34,29 +33,11 @@ pub fn run(args: &DiffArgs, terminal: &Terminal) -> anyhow::Result<ExitCode> {
         return args.answer.write_drawn(&answer, &tree, terminal);
     };
     let answer = if code.has_sources() { drawn()?.0 } else { diff(&before, &after, &query)? };
-    args.fits(&answer)?;
     terminal.log("compared");
     args.answer.write(&answer, printer, terminal)
 }
 
-/// A threshold in milliseconds says nothing about bytes.
-pub fn same_kind(least: &Least, answer: &Diff) -> anyhow::Result<()> {
-    match &least.unit {
-        Some(unit) if *unit != answer.metric.unit => Err(Failure {
-            what: format!("`--min-delta {}` does not fit the metric", least.text),
-            why: format!("{} is measured in {}", answer.metric.name, answer.metric.unit.name()),
-            help: Some("a percentage or a number without a unit always fits".to_owned()),
-        }
-        .into()),
-        _ => Ok(()),
-    }
-}
-
 impl DiffArgs {
-    fn fits(&self, answer: &Diff) -> anyhow::Result<()> {
-        self.min_delta.as_ref().map_or(Ok(()), |least| same_kind(least, answer))
-    }
-
     /// What changed in the code, as far as the method can make use of it.
     fn code(&self, terminal: &Terminal) -> anyhow::Result<CodeChanges> {
         let plain = self.code.changes.is_some() || !self.code.classes.is_empty();
@@ -82,7 +63,7 @@ impl DiffArgs {
         DiffQuery {
             method,
             metric: self.metric.clone(),
-            min_delta: self.min_delta.as_ref().map(|least| least.amount),
+            min_delta: self.min_delta,
             normalize: match self.normalize {
                 NormalizeArg::None => Normalize::None,
                 NormalizeArg::Total => Normalize::Total,

@@ -136,6 +136,13 @@ fn cannot_compare(error: &DiffError) -> Failure {
             format!("before has {}\nafter has {}", listed(before), listed(after)),
             "record both sides the same way".to_owned(),
         ),
+        DiffError::Threshold { given, metric, unit } => {
+            return Failure {
+                what: "`--min-delta` does not fit the metric".to_owned(),
+                why: format!("it is {given}, and {metric} is measured in {}", unit.name()),
+                help: Some("a percentage or a number without a unit always fits".to_owned()),
+            };
+        }
         DiffError::Work { .. } => (
             String::new(),
             "give one number for the side, or one for each run with `:` between: `--work 100:110:90,80`"

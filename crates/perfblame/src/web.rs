@@ -10,7 +10,6 @@ use perfblame_check::{Decided, Ended};
 use perfblame_record::chrome::{Start, Task, Visit};
 
 use crate::args::WebArgs;
-use crate::diff::same_kind;
 use crate::failure::Failure;
 use crate::output;
 use crate::record::chrome::{USUAL_TIMEOUT, address, read_flow};
@@ -37,9 +36,6 @@ pub fn run(args: &WebArgs, terminal: &Terminal) -> anyhow::Result<ExitCode> {
     };
     tell(&compared, args, terminal);
     let Decided { diff, tree, .. } = compared.decided;
-    if let Some(least) = &args.min_delta {
-        same_kind(least, &diff)?;
-    }
     args.answer.write_drawn(&diff, &tree, terminal)
 }
 
@@ -119,7 +115,7 @@ impl WebArgs {
             patience: self.start_timeout,
             query: DiffQuery {
                 metric: self.metric.clone(),
-                min_delta: self.min_delta.as_ref().map(|least| least.amount),
+                min_delta: self.min_delta,
                 ..DiffQuery::default()
             },
             load: LoadOptions {

@@ -33,6 +33,27 @@ fn check_error(arguments: &[&str], expected: &Expect) {
     expected.assert_eq(&folder.fails(arguments));
 }
 
+/// Neither a browser nor a server is needed for this answer.
+#[test]
+fn a_foreign_unit_is_refused_before_the_first_visit() {
+    check_error(
+        &["web", "--serve", "letters", "letters", "--min-delta", "5MB"],
+        &expect![[r"
+            error: `min-delta` does not fit the metric
+              it is a size, and wall is measured in ns
+              help: a percentage or a number without a unit always fits
+        "]],
+    );
+    check_error(
+        &["web", "--serve", "letters", "letters", "--metric", "samples", "--min-delta", "5ms"],
+        &expect![[r"
+            error: `min-delta` does not fit the metric
+              it is a time, and samples is measured in count
+              help: a percentage or a number without a unit always fits
+        "]],
+    );
+}
+
 #[test]
 fn errors_say_what_failed_why_and_what_to_do() {
     check_error(

@@ -165,8 +165,8 @@ fn errors_say_what_is_wrong_and_what_to_do() {
         error: before has no metric `allocated`
           help: both sides have samples
         $ perfblame diff old new --min-delta 5ms
-        error: `--min-delta 5ms` does not fit the metric
-          samples is measured in count
+        error: `--min-delta` does not fit the metric
+          it is a time, and samples is measured in count
           help: a percentage or a number without a unit always fits
         $ perfblame diff old new --changes changes.json
         error: changes of classes and lists of changes go with `--method stages`

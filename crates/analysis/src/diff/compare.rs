@@ -7,8 +7,8 @@ use perfblame_matching::{Identity, Joint, Link, Side, join, match_anchored};
 use super::comparable::{Scaling, quantum, unequal_lengths};
 use super::metric::choose;
 use super::{
-    Diff, DiffError, DiffQuery, DiffRow, DiffTree, Estimate, Fate, Method, MinDelta, RuntimeCost,
-    SideTotals, Suspect, critical_graph, inferred, labels, paths, stages, waits, warnings, was,
+    Diff, DiffError, DiffQuery, DiffRow, DiffTree, Estimate, Fate, Method, RuntimeCost, SideTotals,
+    Suspect, critical_graph, inferred, labels, paths, stages, waits, warnings, was,
 };
 use crate::{FunctionView, Loaded};
 
@@ -34,6 +34,9 @@ fn compare<T>(
     also: impl FnOnce(Option<DiffTree>, &Joint, &[Vec<RunCosts<'_>>; 2]) -> T,
 ) -> Result<(Diff, T), DiffError> {
     let metric = choose(&before.runs, &after.runs, query.metric.as_deref())?;
+    if let Some(least) = query.min_delta {
+        least.fits(&metric.metric.name, &metric.metric.unit)?;
+    }
     let sets = [&before.runs, &after.runs];
     let ids = [metric.before, metric.after];
     let scaling = Scaling::of(sets, ids, query)?;
@@ -86,10 +89,7 @@ fn compare<T>(
         let totals = runs.iter().map(|run| run.cells.total(run.metric) as f64 * run.factor);
         totals.sum::<f64>() / runs.len().max(1) as f64
     };
-    let min_delta = query.min_delta.map(|least| match least {
-        MinDelta::Absolute(value) => value,
-        MinDelta::Share(share) => share * typical(&runs[0]),
-    });
+    let min_delta = query.min_delta.map(|least| least.of(typical(&runs[0])));
     let found = suspects(&evidence, Options { min_delta });
     let mut diff = answer(before, after, query, metric.metric, &joint, &runs, &found);
     diff.normalised = scaling.words;

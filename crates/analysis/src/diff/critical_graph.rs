@@ -34,7 +34,7 @@ pub(super) fn explain(
         (0..runs[side]).map(factor).collect::<Vec<f64>>()
     });
     let least = match query.min_delta {
-        Some(MinDelta::Absolute(least)) => LeastDelta::Absolute(least),
+        Some(MinDelta::Absolute(least) | MinDelta::Of(_, least)) => LeastDelta::Absolute(least),
         Some(MinDelta::Share(share)) => LeastDelta::Share(share),
         None if diff.metric.unit == Unit::Nanoseconds => LeastDelta::Absolute(LEAST_NANOSECONDS),
         None => LeastDelta::Share(LEAST_SHARE),

@@ -15,7 +15,7 @@ use perfblame_blame::{Evidence, Explanation, Finding, Options, RunCosts, suspect
 use perfblame_cct::{Layer, Metric, MetricId, NodeId, RunSet, Unit};
 use perfblame_matching::Joint;
 
-use super::{Diff, DiffQuery, Estimate, Kind, MinDelta, Suspect, Verdict};
+use super::{Diff, DiffQuery, Estimate, Kind, Suspect, Verdict};
 use crate::FunctionView;
 
 /// The metric of waits that stand beside a profile of work.
@@ -66,10 +66,7 @@ pub(super) fn explain(
     });
     let evidence =
         Evidence { joint, before: &runs[0], after: &runs[1], counted: false, waits: true };
-    let min_delta = query.min_delta.map(|least| match least {
-        MinDelta::Absolute(value) => value,
-        MinDelta::Share(share) => share * diff.before.total.median,
-    });
+    let min_delta = query.min_delta.map(|least| least.of(diff.before.total.median));
     let found = suspects(&evidence, Options { min_delta });
     let certain = found.verdict == Verdict::Regressed;
     if !certain && (found.verdict, diff.verdict) != (Verdict::Inconclusive, Verdict::Inconclusive) {

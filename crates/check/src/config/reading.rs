@@ -2,12 +2,12 @@
 
 use std::ops::Range;
 
+use perfblame_analysis::{Amount, MinDelta};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::{
-    BUDGET, CacheLimits, Command, Config, MAX_RUNS, MIN_RUNS, Output, PRECISION, Workload, bytes,
-    duration, min_delta,
+    BUDGET, CacheLimits, Command, Config, MAX_RUNS, MIN_RUNS, Output, PRECISION, Workload,
 };
 
 /// A file that cannot be used.
@@ -77,7 +77,7 @@ pub fn config(text: &str) -> Result<Config> {
         reader.known(limits, &[&["trees", "profiles"]])?;
         for (name, limit) in [("trees", &mut cache.trees), ("profiles", &mut cache.profiles)] {
             if let Some(value) = limits.get(name) {
-                *limit = reader.amount(value, name, "500MB", bytes)?;
+                *limit = reader.amount(value, name, "500MB", Amount::size)?;
             }
         }
     }
@@ -94,7 +94,7 @@ struct Settings {
     budget: std::time::Duration,
     warmup: u32,
     output: Output,
-    min_delta: Option<perfblame_analysis::MinDelta>,
+    min_delta: Option<MinDelta>,
     precision: f64,
     metric: Option<String>,
 }
@@ -169,15 +169,15 @@ impl Reader<'_> {
         })
     }
 
-    fn amount<T>(
+    fn amount<T, E>(
         &self,
         value: &Value<'_>,
         key: &str,
         example: &str,
-        parse: impl FnOnce(&str) -> Option<T>,
+        parse: impl FnOnce(&str) -> std::result::Result<T, E>,
     ) -> Result<T> {
         let text = self.text(value, key)?;
-        parse(&text).ok_or_else(|| {
+        parse(&text).map_err(|_| {
             let message = format!("`{key}` cannot be `{text}`");
             self.wrong(value.span(), message, Some(format!("as in `{key} = \"{example}\"`")))
         })
@@ -318,26 +318,28 @@ impl Reader<'_> {
             settings.runs = self.runs(value, settings.runs)?;
         }
         if let Some(value) = table.get("budget") {
-            settings.budget = self.amount(value, "budget", "10min", duration)?;
+            settings.budget = self.amount(value, "budget", "10min", Amount::time)?;
         }
         if let Some(value) = table.get("warmup") {
             settings.warmup = self.number(value, "warmup", 0)?;
         }
         if let Some(value) = table.get("output") {
             settings.output = self.amount(value, "output", "ignore", |text| match text {
-                "same" => Some(Output::Same),
-                "ignore" => Some(Output::Ignore),
-                _ => None,
+                "same" => Ok(Output::Same),
+                "ignore" => Ok(Output::Ignore),
+                _ => Err(()),
             })?;
         }
         if let Some(value) = table.get("min-delta") {
-            settings.min_delta = Some(self.amount(value, "min-delta", "2%", min_delta)?);
+            settings.min_delta = Some(self.amount(value, "min-delta", "2%", |text| {
+                Amount::parse(text).map(MinDelta::from)
+            })?);
         }
         if let Some(value) = table.get("precision") {
             settings.precision =
-                self.amount(value, "precision", "5%", |text| match min_delta(text) {
-                    Some(perfblame_analysis::MinDelta::Share(share)) if share > 0.0 => Some(share),
-                    _ => None,
+                self.amount(value, "precision", "5%", |text| match Amount::share(text) {
+                    Ok(share) if share > 0.0 => Ok(share),
+                    _ => Err(()),
                 })?;
         }
         if let Some(metric) = text("metric")? {

@@ -57,7 +57,7 @@ pub struct WhatToRun {
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(2..=100_000), help_heading = "What to run")]
     pub runs: Option<u32>,
     /// Time for the runs of one input, such as `90s` or `5min`, instead of what the file says
-    #[arg(long, value_name = "TIME", value_parser = budget, help_heading = "What to run")]
+    #[arg(long, value_name = "TIME", value_parser = super::record::duration, help_heading = "What to run")]
     pub budget: Option<Duration>,
     /// What to compare, such as `cpu` or `samples`, instead of what the file says
     #[arg(long, value_name = "NAME", help_heading = "What to run")]
@@ -181,10 +181,4 @@ pub enum HookCommand {
         /// The hook's name
         hook: String,
     },
-}
-
-fn budget(text: &str) -> Result<Duration, String> {
-    perfblame_check::config::duration(text)
-        .filter(|time| !time.is_zero())
-        .ok_or_else(|| "a time has a unit: 90s, 5min, 1h".to_owned())
 }

@@ -3,8 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, ValueEnum, ValueHint};
-use perfblame_analysis::MinDelta;
-use perfblame_cct::Unit;
+use perfblame_analysis::{Amount, AmountError, MinDelta};
 
 use super::{AnswerArgs, ScriptArgs};
 
@@ -78,7 +77,7 @@ pub struct DiffArgs {
     pub method: MethodArg,
     /// The least difference that counts: `5ms`, `2%`, `1.5MiB`, `1000`; from the measured noise unless given
     #[arg(long, value_name = "AMOUNT", value_parser = least, help_heading = "How")]
-    pub min_delta: Option<Least>,
+    pub min_delta: Option<MinDelta>,
     /// Compare shares of the total, cost per call, or costs as they are
     #[arg(
         long,
@@ -149,39 +148,11 @@ pub enum NormalizeArg {
     Calls,
 }
 
-/// The least difference that counts, as it was written.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Least {
-    /// What was written.
-    pub text: String,
-    /// How much that is.
-    pub amount: MinDelta,
-    /// The unit that was named; none for shares and bare numbers.
-    pub unit: Option<Unit>,
-}
-
 /// What the program got done before and after.
 pub type Work = (Vec<f64>, Vec<f64>);
 
-pub fn least(text: &str) -> Result<Least, String> {
-    let wrong = || "an amount is a number with a unit or a percentage: 5ms, 2%, 1.5MiB, 1000";
-    let trimmed = text.trim();
-    let ends = trimmed.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(trimmed.len());
-    let (number, unit) = trimmed.split_at(ends);
-    let number: f64 = number.parse().map_err(|_| wrong())?;
-    let least = |amount, unit| Least { text: trimmed.to_owned(), amount, unit };
-    match unit.trim() {
-        "" => Ok(least(MinDelta::Absolute(number), None)),
-        "%" => Ok(least(MinDelta::Share(number / 100.0), None)),
-        "min" => Ok(least(MinDelta::Absolute(number * 60e9), Some(Unit::Nanoseconds))),
-        "h" => Ok(least(MinDelta::Absolute(number * 3600e9), Some(Unit::Nanoseconds))),
-        word => match Unit::of_file(word) {
-            (unit @ (Unit::Nanoseconds | Unit::Bytes | Unit::Count), factor) => {
-                Ok(least(MinDelta::Absolute(number * factor as f64), Some(unit)))
-            }
-            (Unit::Other(_), _) => Err(wrong().to_owned()),
-        },
-    }
+pub fn least(text: &str) -> Result<MinDelta, AmountError> {
+    Amount::parse(text).map(MinDelta::from)
 }
 
 fn work(text: &str) -> Result<Work, String> {
@@ -200,21 +171,6 @@ fn work(text: &str) -> Result<Work, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn amounts_have_units_or_are_shares() {
-        let amount = |text: &str| least(text).map(|least| (least.amount, least.unit));
-        let absolute = |number, unit| Ok((MinDelta::Absolute(number), unit));
-        assert_eq!(amount("5ms"), absolute(5e6, Some(Unit::Nanoseconds)));
-        assert_eq!(amount("5 ms"), absolute(5e6, Some(Unit::Nanoseconds)));
-        assert_eq!(amount("2min"), absolute(120e9, Some(Unit::Nanoseconds)));
-        assert_eq!(amount("1.5MiB"), absolute(1_572_864.0, Some(Unit::Bytes)));
-        assert_eq!(amount("1000"), absolute(1000.0, None));
-        assert_eq!(amount("2%"), Ok((MinDelta::Share(0.02), None)));
-        for bad in ["", "ms", "-5ms", "5 parsecs", "1e400", "1.2.3", "nan"] {
-            assert!(amount(bad).is_err(), "{bad}");
-        }
-    }
 
     #[test]
     fn work_is_given_by_side_or_by_run() {

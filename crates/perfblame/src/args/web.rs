@@ -4,10 +4,11 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args as ClapArgs, ValueHint};
+use perfblame_analysis::MinDelta;
 
 use super::diff::least;
 use super::record::duration;
-use super::{AnswerArgs, BrowserArgs, Least, ScriptArgs};
+use super::{AnswerArgs, BrowserArgs, ScriptArgs};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -96,7 +97,7 @@ pub struct WebArgs {
     pub metric: Option<String>,
     /// The least difference that counts: `5ms`, `2%`; from the measured noise unless given
     #[arg(long, value_name = "AMOUNT", value_parser = least, help_heading = "How")]
-    pub min_delta: Option<Least>,
+    pub min_delta: Option<MinDelta>,
 
     #[command(flatten)]
     pub answer: AnswerArgs,
