@@ -13,9 +13,7 @@
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use perfblame_analysis::{
-    Diff, DiffError, DiffQuery, DiffTree, Loaded, Verdict, diff_with_tree,
-};
+use perfblame_analysis::{Diff, DiffError, DiffQuery, DiffTree, Loaded, Verdict, diff_with_tree};
 use perfblame_cct::{Profile, merge_runs};
 
 use crate::Failure;
