@@ -4,7 +4,7 @@
 //! so that every run is cut alike.
 
 use perfblame_cct::{
-    Profile, RunSet, ThreadId, function_totals, merge_runs, rooted_at, tasks, within,
+    Profile, RunSet, RunSetBuilder, ThreadId, function_totals, rooted_at, tasks, within,
 };
 
 use crate::find::find_function;
@@ -60,14 +60,17 @@ pub fn part_of(mut loaded: Loaded, part: &Part) -> Result<Loaded, ShowError> {
 }
 
 fn each_run(runs: &RunSet, cut: impl Fn(&Profile) -> Profile) -> RunSet {
-    let profiles = (0..runs.runs.len()).filter_map(|run| runs.profile(run));
-    merge_runs(profiles.map(|profile| cut(&profile)).collect())
+    let mut parts = RunSetBuilder::default();
+    for run in (0..runs.runs.len()).filter_map(|run| runs.profile(run)) {
+        parts.add(cut(&run));
+    }
+    parts.finish()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use perfblame_cct::{MetricId, dump};
+    use perfblame_cct::{MetricId, dump, merge_runs};
     use perfblame_fixtures::profile;
 
     fn sides() -> Loaded {

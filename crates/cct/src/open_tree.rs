@@ -124,6 +124,25 @@ impl OpenTree {
     }
 }
 
+impl From<&Cct> for OpenTree {
+    /// The same tree, ready to grow: open nodes are its rows. Of siblings with the same label, which no other open tree
+    /// has, the first is found.
+    fn from(tree: &Cct) -> Self {
+        let mut open = Self::default();
+        for node in tree.nodes() {
+            let parent = tree.parent(node).map(|parent| OpenNode::new(parent.index()));
+            let row = Row { parent, label: tree.frame(node) };
+            let next = OpenNode::new(open.nodes.len());
+            // As in `child`: the row after the parent's is found beside it.
+            if parent.map_or(0, |parent| parent.index() + 1) != open.nodes.len() {
+                open.index.find_or_insert(row, next);
+            }
+            open.nodes.push(row);
+        }
+        open
+    }
+}
+
 impl Cct {
     /// Sorts rows of which every parent precedes its children into pre-order; siblings keep their order, and equal
     /// ones stay apart. A parent that does not precede its child makes the child a root.

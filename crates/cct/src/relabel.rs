@@ -71,17 +71,20 @@ pub fn coarsen(profile: &Profile, grain: Grain) -> Profile {
     if grain >= profile.tree.grain() {
         return profile.clone();
     }
-    relabel(profile, grain, |symbols, node| symbols.intern_frame(site_label(profile, grain, node)))
+    let tree = &profile.tree;
+    let frame = |node| profile.symbols.frame(tree.frame(node));
+    relabel(profile, grain, |symbols, node| {
+        let caller = tree.parent(node).map(frame);
+        symbols.intern_frame(site_label((tree.grain(), grain), frame(node), caller))
+    })
 }
 
-/// The label of a node at a grain coarser than the profile's: its function, with the call site where `grain` has them.
-pub(crate) fn site_label(profile: &Profile, grain: Grain, node: NodeId) -> Frame {
-    let frame = |node| profile.symbols.frame(profile.tree.frame(node));
-    let call_site = match (grain, profile.tree.grain()) {
-        (Grain::CallSites, Grain::Frames) => {
-            profile.tree.parent(node).and_then(|parent| frame(parent).as_call_site())
-        }
+/// The label of a frame and its caller's at a coarser grain, the second of the two: its function, with the call site
+/// where that grain has them.
+pub(crate) fn site_label(grains: (Grain, Grain), frame: &Frame, caller: Option<&Frame>) -> Frame {
+    let call_site = match grains {
+        (Grain::Frames, Grain::CallSites) => caller.and_then(Frame::as_call_site),
         _ => None,
     };
-    Frame { call_site, ..Frame::of(frame(node).function) }
+    Frame { call_site, ..Frame::of(frame.function) }
 }

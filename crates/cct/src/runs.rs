@@ -5,11 +5,9 @@
 //! associative and commutative (up to the order of siblings, which [`dump`](crate::dump()) ignores), and loses
 //! nothing: uploads from many hosts can arrive in any order.
 
-use hashbrown::HashMap;
-
 use crate::union::{Union, sum};
 use crate::{
-    Cct, Cells, Info, Metric, MetricId, Profile, Symbols, Thread, Timeline, Unit, Warning,
+    Cct, Cells, Info, Metric, MetricId, Profile, RunSetBuilder, Symbols, Thread, Timeline, Warning,
 };
 
 /// One profile of a [`RunSet`].
@@ -56,55 +54,13 @@ pub struct RunSet {
 /// Thread ids differ from run to run, so threads of different runs are one when process, group and name are equal; of
 /// several such threads in one run, the first by id is the first of the others. Metrics are one when name and unit are
 /// equal or the units can be converted.
-pub fn merge_runs(mut profiles: Vec<Profile>) -> RunSet {
-    let convertible = |metric: &Metric| matches!(metric.unit, Unit::Other(_));
-    // The usual case, one file: nothing to look up.
-    let alone = |profile: &Profile| !profile.metrics.iter().any(convertible);
-    if let [profile] = &*profiles
-        && alone(profile)
-    {
-        return profiles.pop().map(only_run).unwrap_or_default();
+pub fn merge_runs(profiles: Vec<Profile>) -> RunSet {
+    let coarsest = profiles.iter().map(|profile| profile.tree.grain()).min();
+    let mut builder = RunSetBuilder::with_grain(coarsest);
+    for profile in profiles {
+        builder.add(profile);
     }
-    let mut union = Union::of(&profiles);
-    let parts: Vec<_> = (profiles.into_iter())
-        .map(|profile| {
-            let mut alike: HashMap<Thread, usize> = HashMap::new();
-            let part = union.add(&profile, |thread| {
-                let thread = Thread { pid: None, tid: None, ..thread };
-                let nth = alike.entry(thread).or_default();
-                *nth += 1;
-                (thread, *nth)
-            });
-            (profile, part)
-        })
-        .collect();
-    let (tree, placement) = union.tree.freeze(union.grain);
-    let metrics = union.metrics;
-    let runs = (parts.into_iter())
-        .map(|(profile, part)| Run {
-            cells: part.cells(&profile, &placement, &metrics),
-            periods: part.periods(&profile, metrics.len()),
-            timeline: (profile.timeline.as_ref())
-                .map(|times| part.times(times, &placement, &metrics)),
-            info: profile.info,
-            samples: profile.samples,
-            warnings: profile.warnings,
-        })
-        .collect();
-    RunSet { symbols: union.symbols, threads: union.threads, metrics, tree, runs }
-}
-
-fn only_run(profile: Profile) -> RunSet {
-    let run = Run {
-        info: profile.info,
-        cells: profile.cells,
-        samples: profile.samples,
-        periods: profile.metrics.iter().map(|metric| metric.period).collect(),
-        timeline: profile.timeline,
-        warnings: profile.warnings,
-    };
-    let Profile { symbols, threads, metrics, tree, .. } = profile;
-    RunSet { symbols, threads, metrics, tree, runs: vec![run] }
+    builder.finish()
 }
 
 /// Adds up two profiles. Threads stay apart unless everything known of them is equal. Times are dropped, as the two
@@ -112,15 +68,16 @@ fn only_run(profile: Profile) -> RunSet {
 pub fn merge(first: &Profile, second: &Profile) -> Profile {
     let both = [first, second];
     let mut union = Union::of(both);
-    let parts = both.map(|profile| union.add(profile, |thread| (thread, 0)));
+    let mut set = RunSet::default();
+    let parts = both.map(|profile| union.add(&mut set, profile, |thread| (thread, 0)));
     let (tree, placement) = union.tree.freeze(union.grain);
-    let metrics = union.metrics;
-    let cells = [0, 1].map(|side: usize| parts[side].cells(both[side], &placement, &metrics));
+    let RunSet { symbols, threads, metrics, .. } = set;
+    let cells = [0, 1].map(|row: usize| parts[row].cells(&both[row].cells, &placement, &metrics));
     let dropped = both.iter().filter(|profile| profile.timeline.is_some()).count();
     let warnings = first.warnings.iter().chain(&second.warnings).cloned();
     Profile {
-        symbols: union.symbols,
-        threads: union.threads,
+        symbols,
+        threads,
         cells: sum(&cells, metrics.len()),
         metrics,
         tree,
@@ -205,7 +162,7 @@ fn merge_info(first: &Info, second: &Info) -> Info {
 }
 
 /// Stands between texts that differ; what it separates is a set, so that merging again changes nothing.
-const BESIDE: &str = " + ";
+pub(crate) const BESIDE: &str = " + ";
 
 fn both_texts(first: &str, second: &str) -> String {
     if first == second {

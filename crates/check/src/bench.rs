@@ -203,15 +203,11 @@ impl<'a> Bench<'a> {
         let [before, after] = &self.shelves;
         let stored = alternating([before, after], most);
         let mut sides = Sides::default();
-        for (side, runs) in stored.into_iter().enumerate() {
-            for (number, run) in runs.into_iter().enumerate() {
-                self.outputs[side].insert(run.output);
-                sides.profiles[side].push(run.profile);
-                sides.names[side].push(format!(
-                    "{} run {}, kept",
-                    ["base", "head"][side],
-                    number + 1
-                ));
+        for (side, runs) in [Side::Before, Side::After].into_iter().zip(stored) {
+            for (number, run) in (1..).zip(runs) {
+                self.outputs[side as usize].insert(run.output);
+                let name = format!("{} run {number}, kept", ["base", "head"][side as usize]);
+                sides.add(side, run.profile, name);
             }
         }
         sides

@@ -14,7 +14,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use perfblame_analysis::{Diff, DiffError, DiffQuery, DiffTree, Loaded, Verdict, diff_with_tree};
-use perfblame_cct::{Profile, merge_runs};
+use perfblame_cct::{Profile, RunSetBuilder};
 
 use crate::Failure;
 
@@ -109,33 +109,39 @@ pub enum Ended {
     NotReached,
 }
 
-/// Runs of both sides.
+/// Runs of both sides. Each side is a set that grows: a look merges only the runs that came since the one before.
 #[derive(Debug, Default)]
 pub struct Sides {
     /// By side.
-    pub profiles: [Vec<Profile>; 2],
+    runs: [RunSetBuilder; 2],
     /// What they are called in the answer.
-    pub names: [Vec<String>; 2],
+    names: [Vec<String>; 2],
 }
 
 impl Sides {
-    fn add(&mut self, side: Side, profile: Profile, name: String) {
-        self.profiles[side as usize].push(profile);
+    /// Adds a run to a side.
+    pub fn add(&mut self, side: Side, profile: Profile, name: String) {
+        self.runs[side as usize].add(profile);
         self.names[side as usize].push(name);
     }
 
     /// Runs that both sides have.
     pub fn done(&self) -> u32 {
-        self.profiles.iter().map(Vec::len).min().unwrap_or(0) as u32
+        self.runs.iter().map(RunSetBuilder::len).min().unwrap_or(0) as u32
     }
 
     /// Compares what there is.
-    pub fn compare(&self, query: &DiffQuery) -> Result<(Diff, DiffTree), DiffError> {
-        let side = |side: usize| Loaded {
-            names: self.names[side].clone(),
-            runs: merge_runs(self.profiles[side].clone()),
-        };
-        diff_with_tree(&side(0), &side(1), query)
+    pub fn compare(&mut self, query: &DiffQuery) -> Result<(Diff, DiffTree), DiffError> {
+        let sides = [0, 1].map(|side: usize| Loaded {
+            names: std::mem::take(&mut self.names[side]),
+            runs: std::mem::take(&mut self.runs[side]).finish(),
+        });
+        let compared = diff_with_tree(&sides[0], &sides[1], query);
+        for (side, Loaded { names, runs }) in sides.into_iter().enumerate() {
+            self.names[side] = names;
+            self.runs[side] = runs.into();
+        }
+        compared
     }
 }
 

@@ -170,3 +170,21 @@ fn stored_runs_are_not_made_again() {
     let again = decide(&plan(), &mut sides, &mut program).unwrap();
     assert_eq!((again.diff.verdict, sides.done()), (Verdict::Regressed, done));
 }
+
+#[test]
+fn how_often_runs_were_looked_at_changes_no_answer() {
+    let random = Random(11);
+    let mut program = Program { random, scatter: (0.05, 0.03), slower: 0.5, looks: 0 };
+    let (mut looked, mut unlooked) = (Sides::default(), Sides::default());
+    for pair in 0..6 {
+        for side in order(pair) {
+            let profile = program.run(side, pair).unwrap()().unwrap();
+            looked.add(side, profile.clone(), format!("run {pair}"));
+            unlooked.add(side, profile, format!("run {pair}"));
+        }
+        looked.compare(&plan().query).unwrap();
+    }
+    let query = plan().query;
+    assert_eq!(looked.compare(&query).unwrap(), unlooked.compare(&query).unwrap());
+    assert_eq!((looked.done(), unlooked.done()), (6, 6));
+}
