@@ -8,9 +8,9 @@ use anyhow::{Context, Result};
 use perfblame_analysis::{
     ChangedFunction, ChangedKind, CodePlace, DiffQuery, Loaded, Method, diff, diff_with_tree,
 };
-use perfblame_cct::{MetricId, Profile, RunSet, merge_runs};
+use perfblame_cct::{MetricId, Profile, RunSet, Side, Sides, merge_runs};
 use perfblame_fixtures::{SyntheticProgram, synthetic_stacks};
-use perfblame_matching::{Identity, Side, join, match_by_key, match_relaxed};
+use perfblame_matching::{Identity, SideTree, join, match_by_key, match_relaxed};
 
 use crate::in_process::{DEPTH, fastest, row};
 use crate::measure;
@@ -50,17 +50,18 @@ fn loaded(profiles: Vec<Profile>) -> Loaded {
 }
 
 /// Both sides of a comparison; the runs of the second are other runs than those of the first.
-fn sides(runs: u64, run: impl Fn(u64, bool) -> Profile) -> [Loaded; 2] {
-    [false, true].map(|slow| {
+fn sides(runs: u64, run: impl Fn(u64, bool) -> Profile) -> Sides<Loaded> {
+    Sides::of(|side| {
+        let slow = side == Side::After;
         let first = if slow { runs } else { 0 };
         loaded((first..first + runs).map(|number| run(number, slow)).collect())
     })
 }
 
 /// How much there is in an answer: suspects, nodes of the graph, or paths.
-fn answer(sides: &[Loaded; 2], method: Method) -> Result<usize> {
+fn answer(sides: &Sides<Loaded>, method: Method) -> Result<usize> {
     let query = DiffQuery { method, changes: changes(method), ..DiffQuery::default() };
-    let [before, after] = sides;
+    let Sides { before, after } = sides;
     // As the command line asks when no page is drawn, and otherwise with the page's tree.
     let answer = match method {
         Method::Stages => diff(before, after, &query),
@@ -90,7 +91,7 @@ fn changes(method: Method) -> Option<Vec<ChangedFunction>> {
 }
 
 /// Seconds of the fastest of five answers.
-fn seconds(sides: &[Loaded; 2], method: Method) -> Result<f64> {
+fn seconds(sides: &Sides<Loaded>, method: Method) -> Result<f64> {
     answer(sides, method)?;
     Ok(fastest(|| answer(sides, method).unwrap_or(0)))
 }
@@ -112,10 +113,10 @@ fn large_trees() -> Result<Vec<Row>> {
     };
     let (before, after) = (runs(false), runs(true));
     let start = Instant::now();
-    let sides = [before, after].map(loaded);
+    let sides = Sides { before, after }.map(loaded);
     let merging = start.elapsed().as_secs_f64();
-    let nodes = sides.each_ref().map(|side| side.runs.tree.len());
-    let input = format!("5 + 5 runs, {} and {} nodes, after reading", nodes[0], nodes[1]);
+    let nodes = sides.as_ref().map(|side| side.runs.tree.len());
+    let input = format!("5 + 5 runs, {} and {} nodes, after reading", nodes.before, nodes.after);
     let mut rows = vec![row("10 runs put beside each other", &input, merging, "s", 3.0)];
     for method in [Method::Suspects, Method::Paths] {
         let what = format!("difference, `--method {}`", method.name());
@@ -131,11 +132,11 @@ fn large_trees() -> Result<Vec<Row>> {
 fn stages() -> Result<Vec<Row>> {
     let sides =
         sides(1, |number, slow| program(1_500_000, DEPTH, slow).run_with_call_sites(number));
-    let nodes = sides.each_ref().map(|side| side.runs.tree.len());
+    let nodes = sides.as_ref().map(|side| side.runs.tree.len());
     let common = answer(&sides, Method::Stages)?;
     let input = format!(
         "{} and {} nodes with call sites, {common} in common, 200 changed functions, after reading",
-        nodes[0], nodes[1]
+        nodes.before, nodes.after
     );
     let time = seconds(&sides, Method::Stages)?;
     let mut rows = vec![row("difference, `--method stages`", &input, time, "s", 1.5)];
@@ -146,14 +147,14 @@ fn stages() -> Result<Vec<Row>> {
 /// One run each, as for stages.
 fn memory_of_suspects() -> Result<Vec<Row>> {
     let sides = sides(1, |number, slow| program(1_500_000, DEPTH, slow).run(number));
-    let nodes = sides.each_ref().map(|side| side.runs.tree.len());
-    let input = format!("{} and {} nodes, after reading", nodes[0], nodes[1]);
+    let nodes = sides.as_ref().map(|side| side.runs.tree.len());
+    let input = format!("{} and {} nodes, after reading", nodes.before, nodes.after);
     let row = memory(&sides, Method::Suspects, &input);
     Ok(vec![row.context("this system does not tell how much memory a process uses")?])
 }
 
 /// Peak memory of one answer, both trees included.
-fn memory(sides: &[Loaded; 2], method: Method, input: &str) -> Option<Row> {
+fn memory(sides: &Sides<Loaded>, method: Method, input: &str) -> Option<Row> {
     let peak = measure::peak_during(|| drop(answer(sides, method)))?;
     let what = format!("memory of a difference, `--method {}`", method.name());
     Some(row(&what, input, (peak as f64 / 1e6).round(), "MB", 600.0))
@@ -165,8 +166,8 @@ enum Matcher {
     Relaxed,
 }
 
-fn matched(sides: &[Loaded; 2], matcher: Matcher) -> f64 {
-    let [before, after] = sides.each_ref().map(|side| side_of(&side.runs));
+fn matched(sides: &Sides<Loaded>, matcher: Matcher) -> f64 {
+    let Sides { before, after } = sides.as_ref().map(|side| side_of(&side.runs));
     let matches = match matcher {
         Matcher::Keyed => match_by_key,
         Matcher::Relaxed => match_relaxed,
@@ -208,7 +209,10 @@ fn hatchet() -> Result<Vec<Row>> {
     const TURNS: usize = 3;
     let sides = sides(1, |number, slow| program(30_000, DEPTH, slow).run(number));
     let path = crate::inputs::made("hatchet-difference.json", |out| {
-        Ok(std::fs::write(out, format!("[{},{}]", json(&sides[0].runs), json(&sides[1].runs)))?)
+        Ok(std::fs::write(
+            out,
+            format!("[{},{}]", json(&sides.before.runs), json(&sides.after.runs)),
+        )?)
     })?;
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/peers/hatchet_difference.py");
     let (mut plain, mut whole, mut staged, mut peer) =
@@ -220,12 +224,12 @@ fn hatchet() -> Result<Vec<Row>> {
         peer.push(measure::printed("hatchet-python", &[script, &path.display().to_string(), "1"])?);
     }
     let peer = measure::median_of(peer);
-    let nodes = sides.each_ref().map(|side| side.runs.tree.len());
+    let nodes = sides.as_ref().map(|side| side.runs.tree.len());
     let row = |what: &str, ours: f64, goal: Option<f64>| {
         let ratio = peer / ours.max(1e-6);
         Row {
             what: what.to_owned(),
-            input: format!("{} and {} nodes, after reading", nodes[0], nodes[1]),
+            input: format!("{} and {} nodes, after reading", nodes.before, nodes.after),
             ours: format!("{:.1} ms", ours * 1e3),
             peer: format!("`hatchet`, `after - before`: {:.0} ms", peer * 1e3),
             result: format!("{ratio:.0} × as fast"),
@@ -241,14 +245,14 @@ fn hatchet() -> Result<Vec<Row>> {
 }
 
 /// Both trees as one, with the difference of every context; the number of contexts that differ.
-fn subtracted(sides: &[Loaded; 2]) -> usize {
-    let [before, after] = sides.each_ref().map(|side| side_of(&side.runs));
+fn subtracted(sides: &Sides<Loaded>) -> usize {
+    let Sides { before, after } = sides.as_ref().map(|side| side_of(&side.runs));
     let identity = Identity::by_name(&before, &after);
     let matching = match_by_key(&before, &after, &identity);
     let joint = join(&before, &after, &identity, &matching);
     let mut differences = vec![0i64; joint.tree.len()];
     for (side, rows, sign) in
-        [(&sides[0], &joint.row_of_before, -1), (&sides[1], &joint.row_of_after, 1)]
+        [(&sides.before, &joint.row_of.before, -1), (&sides.after, &joint.row_of.after, 1)]
     {
         for (node, _, value) in side.runs.runs.iter().flat_map(|run| run.cells.of(MetricId::new(0)))
         {
@@ -258,8 +262,8 @@ fn subtracted(sides: &[Loaded; 2]) -> usize {
     joint.tree.inclusive(&differences).iter().filter(|difference| **difference != 0).count()
 }
 
-fn side_of(runs: &RunSet) -> Side<'_> {
-    Side { symbols: &runs.symbols, tree: &runs.tree, weights: &[] }
+fn side_of(runs: &RunSet) -> SideTree<'_> {
+    SideTree { symbols: &runs.symbols, tree: &runs.tree, weights: &[] }
 }
 
 /// Every node with its caller's row, its name and its own value.
@@ -282,7 +286,7 @@ fn json(set: &RunSet) -> String {
 /// Nanoseconds for each node of the two trees, from ten thousand to three million nodes.
 fn growth() -> Result<Vec<Row>> {
     const SIZES: [usize; 6] = [10_000, 30_000, 100_000, 300_000, 1_000_000, 3_000_000];
-    type Work = fn(&[Loaded; 2]) -> Result<f64>;
+    type Work = fn(&Sides<Loaded>) -> Result<f64>;
     let works: [(&str, Work); 5] = [
         ("keyed matching", |sides| Ok(matched(sides, Matcher::Keyed))),
         ("relaxed matching", |sides| Ok(matched(sides, Matcher::Relaxed))),

@@ -1,8 +1,8 @@
 //! Matching of two large trees, at growing sizes: it must not cost more than n log n.
 
-use perfblame_cct::{MetricId, Profile};
+use perfblame_cct::{MetricId, Sides};
 use perfblame_fixtures::synthetic_profile;
-use perfblame_matching::{Identity, Side, match_anchored};
+use perfblame_matching::{Identity, SideTree, match_anchored};
 
 use crate::in_process::{DEPTH, fastest, row};
 use crate::table::Row;
@@ -15,13 +15,14 @@ pub fn match_trees() -> Vec<Row> {
     let mut first = None;
     for size in SIZES {
         // Two recordings of one program, a seed apart.
-        let profiles = [1, 2].map(|seed| synthetic_profile(size, DEPTH, seed));
-        let weights = profiles.each_ref().map(|profile| profile.self_values(MetricId::new(0)));
-        let side = |number: usize| {
-            let Profile { symbols, tree, .. } = &profiles[number];
-            Side { symbols, tree, weights: &weights[number] }
-        };
-        let (before, after) = (side(0), side(1));
+        let profiles = Sides::new(1, 2).map(|seed| synthetic_profile(size, DEPTH, seed));
+        let weights = profiles.as_ref().map(|profile| profile.self_values(MetricId::new(0)));
+        let trees = profiles.as_ref().zip(weights.as_ref());
+        let Sides { before, after } = trees.map(|(profile, weights)| SideTree {
+            symbols: &profile.symbols,
+            tree: &profile.tree,
+            weights,
+        });
         let input = format!("{} and {} nodes", before.tree.len(), after.tree.len());
         let seconds = fastest(|| {
             let identity = Identity::of(&before, &after);

@@ -13,6 +13,7 @@ mod labels;
 mod metric;
 mod paths;
 mod stages;
+mod suspect;
 mod waits;
 mod warnings;
 mod was;
@@ -24,7 +25,8 @@ pub use answer::{
 pub use changed::{ChangedFunction, ChangedKind, CodePlace};
 pub use compare::{diff, diff_with_tree};
 pub use paths::ranked_paths;
-pub use perfblame_blame::{HeatScale, WhichSide};
+pub use perfblame_blame::HeatScale;
+pub use perfblame_cct::{Side, Sides};
 pub use stages::{
     Candidate, Part, PartTotal, StageReason, StagedSubtree, Stages, Threshold, WeightChange,
 };
@@ -46,7 +48,7 @@ pub struct DiffQuery {
     /// How values are made comparable.
     pub normalize: Normalize,
     /// What the program got done before and after, in whatever unit: one value for the side, or one for each run.
-    pub work: Option<(Vec<f64>, Vec<f64>)>,
+    pub work: Option<Sides<Vec<f64>>>,
     /// What changed in the code between the two sides, as far as that is known: stages go by it.
     pub changes: Option<Vec<ChangedFunction>>,
 }
@@ -100,8 +102,8 @@ pub enum DiffError {
     /// One side does not have the metric.
     #[error("{side} has no metric `{wanted}`")]
     Metric {
-        /// `before` or `after`.
-        side: &'static str,
+        /// Which one.
+        side: Side,
         /// What was asked for.
         wanted: String,
         /// What both sides have.
@@ -128,8 +130,8 @@ pub enum DiffError {
     /// `work` does not fit the runs.
     #[error("{side} has {runs} runs, and work is given for {given}")]
     Work {
-        /// `before` or `after`.
-        side: &'static str,
+        /// Which one.
+        side: Side,
         /// How many runs it has.
         runs: usize,
         /// How many values of work were given.

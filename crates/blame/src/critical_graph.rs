@@ -28,8 +28,8 @@ mod timeline;
 
 use std::borrow::Cow;
 
-use perfblame_cct::{Cct, FrameId, FunctionId, MetricId, NodeId, RunSet, Symbols};
-use perfblame_matching::{Identity, Level, Side, match_by_key, match_levels};
+use perfblame_cct::{Cct, FrameId, FunctionId, MetricId, NodeId, RunSet, Sides, Symbols};
+use perfblame_matching::{Identity, Level, SideTree, match_by_key, match_levels};
 
 use aggregate::SlowCalls;
 use roles::Roles;
@@ -165,7 +165,7 @@ pub fn critical_graph(
         let slow = compare(
             &side(&symbols_before, &timeline_before.tree),
             &side(&symbols_after, &timeline_after.tree),
-            [&timeline_before.time, &timeline_after.time],
+            Sides { before: &timeline_before.time, after: &timeline_after.time },
             &identity,
             after.runs.symbols.functions().len(),
             &mut graph,
@@ -208,15 +208,15 @@ pub fn critical_graph(
     graph
 }
 
-fn side<'a>(symbols: &'a Symbols, tree: &'a Cct) -> Side<'a> {
-    Side { symbols, tree, weights: &[] }
+fn side<'a>(symbols: &'a Symbols, tree: &'a Cct) -> SideTree<'a> {
+    SideTree { symbols, tree, weights: &[] }
 }
 
 /// Algorithm 2 for one pair of runs, without its recursion. Functions from `threads` on stand for threads.
 fn compare(
-    before: &Side<'_>,
-    after: &Side<'_>,
-    times: [&[f64]; 2],
+    before: &SideTree<'_>,
+    after: &SideTree<'_>,
+    times: Sides<&[f64]>,
     identity: &Identity,
     threads: usize,
     graph: &mut CriticalGraph,
@@ -225,7 +225,9 @@ fn compare(
     let levels = match_levels(before, after, identity, |partners| match partners {
         // Which event comes first is chance, and so is which message a worker gets first.
         None => Level::Keyed,
-        Some((old, new)) if times[1][new.index()] - times[0][old.index()] < least => Level::Skipped,
+        Some((old, new)) if times.after[new.index()] - times.before[old.index()] < least => {
+            Level::Skipped
+        }
         Some((_, new)) if after.function_of(new).index() >= threads => Level::Keyed,
         Some(_) => Level::Ordered,
     });
@@ -239,8 +241,8 @@ fn compare(
     while row < after.tree.len() {
         let node = NodeId::new(row);
         let partner = levels.matching.before(node);
-        let time = times[1][row];
-        let time_before = partner.map(|partner| times[0][partner.index()]);
+        let time = times.after[row];
+        let time_before = partner.map(|partner| times.before[partner.index()]);
         let end = after.tree.subtree(node).end;
         if time - time_before.unwrap_or(0.0) < least {
             row = end;

@@ -18,7 +18,7 @@ pub use critical_graph::{
 };
 pub use paths::{HeatScale, Path, PathNode, RankedPaths, rank_functions, rank_paths};
 pub use stages::{
-    Adjusted, Excised, Label, Reason, StageSide, Staged, WeightMatching, WhichSide, match_weights,
+    Adjusted, Excised, Label, LabelledTree, Reason, Staged, WeightMatching, match_weights,
     share_overlap, stages,
 };
 pub use suspects::{

@@ -22,9 +22,10 @@
 
 mod weights;
 
-use perfblame_cct::{FunctionId, NodeId};
+use perfblame_cct::{FunctionId, NodeId, Side, Sides};
 use perfblame_matching::{
-    CommonTree, Identity, Matching, RelaxedRules, SiblingOrder, Side, common_tree, match_relaxed_by,
+    CommonTree, Identity, Matching, RelaxedRules, SiblingOrder, SideTree, common_tree,
+    match_relaxed_by,
 };
 
 pub use weights::{Adjusted, WeightMatching, match_weights, share_overlap};
@@ -45,28 +46,19 @@ pub enum Label {
     Renamed(FunctionId),
 }
 
-/// One side with what is known about its code.
+/// The tree of one side with what is known about its code.
 #[derive(Clone, Copy, Debug)]
-pub struct StageSide<'a> {
+pub struct LabelledTree<'a> {
     /// The tree, with call sites where the profile has them; its weights are what excised subtrees are weighed with.
-    pub side: Side<'a>,
+    pub tree: SideTree<'a>,
     /// By row of the function; unchanged beyond its end.
     pub labels: &'a [Label],
 }
 
-impl StageSide<'_> {
+impl LabelledTree<'_> {
     fn label(&self, function: FunctionId) -> Label {
         self.labels.get(function.index()).copied().unwrap_or_default()
     }
-}
-
-/// A side of the comparison.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub enum WhichSide {
-    /// The side before.
-    Before,
-    /// The side after.
-    After,
 }
 
 /// Why a subtree is on one side only, as far as the trees tell.
@@ -86,7 +78,7 @@ pub enum Reason {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Excised {
     /// The side it is on.
-    pub side: WhichSide,
+    pub side: Side,
     /// Its root.
     pub root: NodeId,
     /// Why it is there.
@@ -107,15 +99,15 @@ pub struct Staged {
     /// What was cut off, before first, in the order of the trees.
     pub excised: Vec<Excised>,
     /// By side and row: 0 in the common tree, else the excised subtree's row + 1.
-    part: [Vec<u32>; 2],
+    part: Sides<Vec<u32>>,
     /// By class.
     modified: Vec<bool>,
 }
 
 impl Staged {
     /// The excised subtree that a node belongs to, as its row in `excised`; none in the common tree.
-    pub fn part_of(&self, side: WhichSide, node: NodeId) -> Option<usize> {
-        (self.part[side as usize][node.index()] as usize).checked_sub(1)
+    pub fn part_of(&self, side: Side, node: NodeId) -> Option<usize> {
+        (self.part[side][node.index()] as usize).checked_sub(1)
     }
 
     /// The size of what both trees have in common.
@@ -124,15 +116,15 @@ impl Staged {
     }
 
     /// Whether a function's body is another one.
-    pub fn is_modified(&self, side: WhichSide, function: FunctionId) -> bool {
-        self.modified[class(&self.identity, side, function) as usize]
+    pub fn is_modified(&self, side: Side, function: FunctionId) -> bool {
+        self.modified[self.identity.class(side, function) as usize]
     }
 
     /// The nodes whose methods most likely hold the change, the likeliest first, as section 3.5 has it: the caller for
     /// stage 1, the modified nodes above for stage 2, nearest first. None for stage 3.
     pub fn candidates<'a>(
         &'a self,
-        side: &'a Side<'a>,
+        side: &'a SideTree<'a>,
         excised: &Excised,
     ) -> impl Iterator<Item = NodeId> + 'a {
         let Excised { side: which, root, reason, .. } = *excised;
@@ -158,44 +150,44 @@ impl Staged {
 
     /// The pairs of the common tree, in the order of the after side.
     pub fn pairs(&self) -> impl Iterator<Item = (NodeId, NodeId)> {
-        let rows = (0..self.part[1].len()).map(NodeId::new);
+        let rows = (0..self.part.after.len()).map(NodeId::new);
         rows.filter_map(|after| Some((self.matching.before(after)?, after)))
     }
 }
 
 /// Takes two trees apart by what changed in the code.
-pub fn stages(before: &StageSide<'_>, after: &StageSide<'_>, siblings: SiblingOrder) -> Staged {
+pub fn stages(
+    before: &LabelledTree<'_>,
+    after: &LabelledTree<'_>,
+    siblings: SiblingOrder,
+) -> Staged {
     let renamed = renamed(before, after);
-    let identity = Identity::by_signature(&before.side, &after.side, &renamed);
+    let identity = Identity::by_signature(&before.tree, &after.tree, &renamed);
     // A modified function is the same one on both sides, so that either side may say so.
     let mut modified = vec![false; identity.classes()];
-    for (which, side) in [(WhichSide::Before, before), (WhichSide::After, after)] {
-        for (id, _) in side.side.symbols.functions() {
-            let class = class(&identity, which, id) as usize;
+    for (which, side) in [(Side::Before, before), (Side::After, after)] {
+        for (id, _) in side.tree.symbols.functions() {
+            let class = identity.class(which, id) as usize;
             modified[class] |= side.label(id) == Label::Modified;
         }
     }
-    let is_cut = |side: &StageSide<'_>, label: Label| -> Vec<bool> {
-        side.side.symbols.functions().map(|(id, _)| side.label(id) == label).collect()
+    let is_cut = |side: &LabelledTree<'_>, label: Label| -> Vec<bool> {
+        side.tree.symbols.functions().map(|(id, _)| side.label(id) == label).collect()
     };
-    let cut = [is_cut(before, Label::Deleted), is_cut(after, Label::Added)];
-    let rules = RelaxedRules { siblings, cut: [&cut[0], &cut[1]], dominators: &modified };
-    let matching = match_relaxed_by(&before.side, &after.side, &identity, &rules);
-    let mut staged = Staged {
-        identity,
-        matching,
-        excised: Vec::new(),
-        part: [Vec::new(), Vec::new()],
-        modified,
-    };
-    staged.excise(WhichSide::Before, &before.side, &cut[0]);
-    staged.excise(WhichSide::After, &after.side, &cut[1]);
+    let cut = Sides { before: is_cut(before, Label::Deleted), after: is_cut(after, Label::Added) };
+    let rules =
+        RelaxedRules { siblings, cut: cut.as_ref().map(Vec::as_slice), dominators: &modified };
+    let matching = match_relaxed_by(&before.tree, &after.tree, &identity, &rules);
+    let mut staged =
+        Staged { identity, matching, excised: Vec::new(), part: Sides::default(), modified };
+    staged.excise(Side::Before, &before.tree, &cut.before);
+    staged.excise(Side::After, &after.tree, &cut.after);
     staged
 }
 
 impl Staged {
     /// Gives every node of a side its part, from the roots down.
-    fn excise(&mut self, which: WhichSide, side: &Side<'_>, cut: &[bool]) {
+    fn excise(&mut self, which: Side, side: &SideTree<'_>, cut: &[bool]) {
         let tree = side.tree;
         let mut part: Vec<u32> = Vec::with_capacity(tree.len());
         // By row: the node or one above it is modified.
@@ -206,15 +198,12 @@ impl Staged {
             let below_modified = above.is_some_and(|above| dominated[above]);
             let outer = above.map_or(0, |above| part[above]);
             let reason_above = outer.checked_sub(1).map(|row| self.excised[row as usize].reason);
-            let partner = match which {
-                WhichSide::Before => self.matching.after(node),
-                WhichSide::After => self.matching.before(node),
-            };
+            let partner = self.matching.partner(which, node);
             let reason = match reason_above {
                 Some(Reason::Added | Reason::Deleted) => None,
                 _ if cut[function.index()] => Some(match which {
-                    WhichSide::Before => Reason::Deleted,
-                    WhichSide::After => Reason::Added,
+                    Side::Before => Reason::Deleted,
+                    Side::After => Reason::Added,
                 }),
                 None if partner.is_none() && below_modified => Some(Reason::Modified),
                 None if partner.is_none() => Some(Reason::SideEffect),
@@ -237,35 +226,28 @@ impl Staged {
             part.push(here);
             dominated.push(below_modified || self.is_modified(which, function));
         }
-        self.part[which as usize] = part;
+        self.part[which] = part;
     }
 }
 
 /// Functions of both sides that are one under two names, each once.
-fn renamed(before: &StageSide<'_>, after: &StageSide<'_>) -> Vec<(FunctionId, FunctionId)> {
-    let known = [before, after].map(|side| side.side.symbols.functions().len());
+fn renamed(before: &LabelledTree<'_>, after: &LabelledTree<'_>) -> Vec<(FunctionId, FunctionId)> {
+    let known = Sides { before, after }.map(|side| side.tree.symbols.functions().len());
     let mut pairs: Vec<(FunctionId, FunctionId)> = Vec::new();
-    for (id, _) in before.side.symbols.functions() {
+    for (id, _) in before.tree.symbols.functions() {
         if let Label::Renamed(partner) = before.label(id) {
             pairs.push((id, partner));
         }
     }
-    for (id, _) in after.side.symbols.functions() {
+    for (id, _) in after.tree.symbols.functions() {
         if let Label::Renamed(partner) = after.label(id) {
             pairs.push((partner, id));
         }
     }
-    pairs.retain(|(old, new)| old.index() < known[0] && new.index() < known[1]);
+    pairs.retain(|(old, new)| old.index() < known.before && new.index() < known.after);
     pairs.sort_unstable();
     pairs.dedup();
     pairs
-}
-
-fn class(identity: &Identity, side: WhichSide, function: FunctionId) -> u32 {
-    match side {
-        WhichSide::Before => identity.before(function),
-        WhichSide::After => identity.after(function),
-    }
 }
 
 #[cfg(test)]

@@ -15,7 +15,7 @@ mod verdict;
 #[cfg(test)]
 mod tests;
 
-use perfblame_cct::{Cells, MetricId, NodeId};
+use perfblame_cct::{Cells, MetricId, NodeId, Sides};
 use perfblame_matching::Joint;
 
 use crate::noise::{Noise, Spread};
@@ -41,10 +41,8 @@ pub struct RunCosts<'a> {
 pub struct Evidence<'a> {
     /// Both trees as one.
     pub joint: &'a Joint,
-    /// The runs before.
-    pub before: &'a [RunCosts<'a>],
-    /// The runs after.
-    pub after: &'a [RunCosts<'a>],
+    /// The runs of each side.
+    pub runs: Sides<&'a [RunCosts<'a>]>,
     /// Values count things; there is no clock in them.
     pub counted: bool,
     /// Values are time spent waiting.
@@ -147,8 +145,8 @@ pub struct Finding {
     pub delta: Interval,
     /// Corrected for having looked in many places; none when no side has two runs.
     pub p_value: Option<f64>,
-    /// Calls before and after in a mean run, where they were counted.
-    pub calls: Option<(f64, f64)>,
+    /// Calls in a mean run of each side, where they were counted.
+    pub calls: Option<Sides<f64>>,
 }
 
 /// A part of the runtime that cost something.

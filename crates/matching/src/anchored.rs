@@ -10,9 +10,9 @@ mod moves;
 mod parents;
 mod shape;
 
-use perfblame_cct::NodeId;
+use perfblame_cct::{NodeId, Side, Sides};
 
-use crate::{Identity, Link, Matching, Side, for_both_sides};
+use crate::{Identity, Link, Matching, SideTree, for_both_sides};
 use local::Local;
 use shape::Shape;
 
@@ -20,13 +20,14 @@ use shape::Shape;
 const HEAVY: i128 = 200;
 
 /// Matches two trees from the roots down, then what was wrapped, unwrapped, renamed and moved.
-pub fn match_anchored(before: &Side<'_>, after: &Side<'_>, identity: &Identity) -> Matching {
-    let sides = [before, after];
+pub fn match_anchored(
+    before: &SideTree<'_>,
+    after: &SideTree<'_>,
+    identity: &Identity,
+) -> Matching {
+    let sides = Sides { before, after };
     let shapes = for_both_sides(before.tree.len(), |side| {
-        Shape::of(sides[side], |function| match side {
-            0 => identity.before(function),
-            _ => identity.after(function),
-        })
+        Shape::of(sides[side], |function| identity.class(side, function))
     });
     let mut found = Found {
         sides,
@@ -36,7 +37,7 @@ pub fn match_anchored(before: &Side<'_>, after: &Side<'_>, identity: &Identity) 
     };
     let mut local = Local::new(identity.classes());
     let roots = sides.map(|side| side.tree.roots().collect::<Vec<_>>());
-    local.match_children(&mut found, &roots[0], &roots[1]);
+    local.match_children(&mut found, &roots.before, &roots.after);
     local.match_below(&mut found);
     let moved = moves::match_moved(&mut found, &mut local);
     parents::match_parents(&mut found, &mut local, moved);
@@ -45,30 +46,28 @@ pub fn match_anchored(before: &Side<'_>, after: &Side<'_>, identity: &Identity) 
 
 /// What has been found so far, and what it is found in.
 struct Found<'a> {
-    sides: [&'a Side<'a>; 2],
-    shapes: &'a [Shape; 2],
+    sides: Sides<&'a SideTree<'a>>,
+    shapes: &'a Sides<Shape>,
     identity: &'a Identity,
     matching: Matching,
 }
 
 impl Found<'_> {
-    fn class(&self, side: usize, node: NodeId) -> u32 {
+    fn class(&self, side: Side, node: NodeId) -> u32 {
         self.shapes[side].class[node.index()]
     }
 
     /// The weight of a node and everything below it.
-    fn weight(&self, side: usize, node: NodeId) -> i64 {
+    fn weight(&self, side: Side, node: NodeId) -> i64 {
         self.shapes[side].weight[node.index()]
     }
 
-    fn is_open(&self, side: usize, node: NodeId) -> bool {
-        let partner =
-            if side == 0 { self.matching.after(node) } else { self.matching.before(node) };
-        partner.is_none()
+    fn is_open(&self, side: Side, node: NodeId) -> bool {
+        self.matching.partner(side, node).is_none()
     }
 
     /// True when a node carries a part of its side that is worth knowing where it went.
-    fn is_heavy(&self, side: usize, node: NodeId) -> bool {
+    fn is_heavy(&self, side: Side, node: NodeId) -> bool {
         let total = self.shapes[side].total;
         total > 0 && i128::from(self.weight(side, node)) * HEAVY >= total
     }
@@ -81,8 +80,8 @@ impl Found<'_> {
 
     /// How two nodes below partners differ: at most in name.
     fn link_in_place(&self, before: NodeId, after: NodeId) -> Link {
-        let class = self.class(1, after);
-        let renamed = self.class(0, before) != class || self.identity.is_renamed(class);
+        let class = self.class(Side::After, after);
+        let renamed = self.class(Side::Before, before) != class || self.identity.is_renamed(class);
         if renamed { Link::Renamed } else { Link::Same }
     }
 }

@@ -17,9 +17,9 @@ mod shapes;
 mod signatures;
 mod work;
 
-use perfblame_cct::{FunctionId, Symbols};
+use perfblame_cct::{FunctionId, Side, Sides, Symbols};
 
-use crate::{Side, component_key};
+use crate::{SideTree, component_key};
 use functions::Functions;
 pub(crate) use functions::are_of_like_layers;
 use shapes::Which;
@@ -107,8 +107,8 @@ impl FunctionMatch {
 /// Functions of both sides in classes: two functions are one when their classes are equal.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Identity {
-    class_of_before: Vec<u32>,
-    class_of_after: Vec<u32>,
+    /// By function.
+    class: Sides<Vec<u32>>,
     /// By class: it goes by another name after than before.
     renamed: Vec<bool>,
     /// What was matched for another reason than its name, in the order of the after side.
@@ -118,9 +118,9 @@ pub struct Identity {
 impl Identity {
     /// Functions of equal name and component are one, whatever host a script came from; see [`component_key`]. Nothing
     /// else is.
-    pub fn by_name(before: &Side<'_>, after: &Side<'_>) -> Self {
+    pub fn by_name(before: &SideTree<'_>, after: &SideTree<'_>) -> Self {
         let mut known = hashbrown::HashMap::new();
-        let mut classes = [before, after].map(|side| {
+        let class = Sides { before, after }.map(|side| {
             let mut classes = Vec::with_capacity(side.symbols.functions().len());
             for (id, _) in side.symbols.functions() {
                 let next = known.len() as u32;
@@ -129,38 +129,35 @@ impl Identity {
             }
             classes
         });
-        let [class_of_before, class_of_after] = classes.each_mut().map(std::mem::take);
-        let renamed = vec![false; known.len()];
-        Self { class_of_before, class_of_after, renamed, matches: Vec::new() }
+        Self { class, renamed: vec![false; known.len()], matches: Vec::new() }
     }
 
     /// Functions are one when name, component and signature are equal, and when they are known to have been renamed.
     /// Two checkouts of one program lie in two folders: what has no partner is matched by the rest of its path.
     pub fn by_signature(
-        before: &Side<'_>,
-        after: &Side<'_>,
+        before: &SideTree<'_>,
+        after: &SideTree<'_>,
         renamed: &[(FunctionId, FunctionId)],
     ) -> Self {
-        let (classes, count) = signatures::classes(before.symbols, after.symbols);
-        let [class_of_before, mut class_of_after] = classes;
+        let (mut class, count) = signatures::classes(before.symbols, after.symbols);
         let mut is_renamed = vec![false; count];
         for (old, new) in renamed {
-            let (Some(class), Some(slot)) =
-                (class_of_before.get(old.index()), class_of_after.get_mut(new.index()))
+            let (Some(known), Some(slot)) =
+                (class.before.get(old.index()), class.after.get_mut(new.index()))
             else {
                 continue;
             };
-            *slot = *class;
-            is_renamed[*class as usize] = true;
+            *slot = *known;
+            is_renamed[*known as usize] = true;
         }
-        Self { class_of_before, class_of_after, renamed: is_renamed, matches: Vec::new() }
+        Self { class, renamed: is_renamed, matches: Vec::new() }
     }
 
     /// Functions are one by name, by their code, by place, by callers and callees, in this order.
-    pub fn of(before: &Side<'_>, after: &Side<'_>) -> Self {
+    pub fn of(before: &SideTree<'_>, after: &SideTree<'_>) -> Self {
         let functions = Functions::of(before, after);
         let mut work = Work::new(&functions);
-        let sides = [before, after];
+        let sides = Sides { before, after };
         // Where names were made up, the same name is somebody else's.
         shapes::match_shapes(&mut work, sides, Which::Minified);
         names::match_names(&mut work);
@@ -169,7 +166,7 @@ impl Identity {
         }
         if work.is_anything_open() {
             work.forget_minified_names();
-            neighbours::match_neighbours(&mut work, [before, after]);
+            neighbours::match_neighbours(&mut work, sides);
         }
         // What is alone with all that is known of it is still the likeliest partner, however little that is.
         work.pair_unique(Why::Name, 0.5, |work, side, row| {
@@ -184,14 +181,20 @@ impl Identity {
         self.renamed.len()
     }
 
+    /// The class of a function of a side.
+    #[inline]
+    pub fn class(&self, side: Side, function: FunctionId) -> u32 {
+        self.class[side][function.index()]
+    }
+
     /// The class of a function of the before side.
     pub fn before(&self, function: FunctionId) -> u32 {
-        self.class_of_before[function.index()]
+        self.class.before[function.index()]
     }
 
     /// The class of a function of the after side.
     pub fn after(&self, function: FunctionId) -> u32 {
-        self.class_of_after[function.index()]
+        self.class.after[function.index()]
     }
 
     /// True when the functions of a class go by another name after than before.

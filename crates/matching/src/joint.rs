@@ -3,9 +3,9 @@
 //! It has the shape of the after side, with what is gone hung below where it was. A context that moved stands where it
 //! is now: its cost before is counted there too, so that a cost that only changed its place is no difference.
 
-use perfblame_cct::{Cct, FrameId, Import, NodeId, OpenNode, Symbols};
+use perfblame_cct::{Cct, FrameId, Import, NodeId, OpenNode, Sides, Symbols};
 
-use crate::{Identity, Link, Matching, Side};
+use crate::{Identity, Link, Matching, SideTree};
 
 /// The union of two matched trees. Each column has a value per row of `tree`.
 #[derive(Clone, Debug, Default)]
@@ -16,26 +16,22 @@ pub struct Joint {
     pub tree: Cct,
     /// The function's class, equal for what is one function on both sides.
     pub class: Vec<u32>,
-    /// The node on the before side.
-    pub before: Vec<Option<NodeId>>,
-    /// The node on the after side.
-    pub after: Vec<Option<NodeId>>,
+    /// The node on each side; none where a side does not have it.
+    pub node: Sides<Vec<Option<NodeId>>>,
     /// How the two differ in place or name.
     pub link: Vec<Link>,
-    /// The row of each node of the before side.
-    pub row_of_before: Vec<NodeId>,
-    /// The row of each node of the after side.
-    pub row_of_after: Vec<NodeId>,
+    /// The row of each node of a side.
+    pub row_of: Sides<Vec<NodeId>>,
 }
 
 /// Puts two matched trees into one.
 pub fn join(
-    before: &Side<'_>,
-    after: &Side<'_>,
+    before: &SideTree<'_>,
+    after: &SideTree<'_>,
     identity: &Identity,
     matching: &Matching,
 ) -> Joint {
-    let Layout { symbols, tree, row_of_before, row_of_after } =
+    let Layout { symbols, tree, row_of } =
         if before.tree.nodes().all(|node| matching.after(node).is_some()) {
             after_alone(after, matching, before.tree.len())
         } else {
@@ -46,20 +42,18 @@ pub fn join(
         symbols,
         tree,
         class: vec![0; count],
-        before: vec![None; count],
-        after: vec![None; count],
+        node: Sides::same(vec![None; count]),
         link: vec![Link::Same; count],
-        row_of_before,
-        row_of_after,
+        row_of,
     };
     for node in before.tree.nodes() {
-        let row = joint.row_of_before[node.index()].index();
-        joint.before[row] = Some(node);
+        let row = joint.row_of.before[node.index()].index();
+        joint.node.before[row] = Some(node);
         joint.class[row] = identity.before(before.function_of(node));
     }
     for node in after.tree.nodes() {
-        let row = joint.row_of_after[node.index()].index();
-        joint.after[row] = Some(node);
+        let row = joint.row_of.after[node.index()].index();
+        joint.node.after[row] = Some(node);
         joint.class[row] = identity.after(after.function_of(node));
         joint.link[row] = matching.link(node);
     }
@@ -70,23 +64,24 @@ pub fn join(
 struct Layout {
     symbols: Symbols,
     tree: Cct,
-    row_of_before: Vec<NodeId>,
-    row_of_after: Vec<NodeId>,
+    row_of: Sides<Vec<NodeId>>,
 }
 
 /// Nothing is gone: the after side is the joint tree as it is.
-fn after_alone(after: &Side<'_>, matching: &Matching, befores: usize) -> Layout {
+fn after_alone(after: &SideTree<'_>, matching: &Matching, befores: usize) -> Layout {
     let place = |row| matching.after(NodeId::new(row)).unwrap_or(NodeId::new(0));
     Layout {
         symbols: after.symbols.clone(),
         tree: after.tree.clone(),
-        row_of_before: (0..befores).map(place).collect(),
-        row_of_after: after.tree.nodes().collect(),
+        row_of: Sides {
+            before: (0..befores).map(place).collect(),
+            after: after.tree.nodes().collect(),
+        },
     }
 }
 
 /// The after side, with what is gone hung below where it was.
-fn after_with_gone(before: &Side<'_>, after: &Side<'_>, matching: &Matching) -> Layout {
+fn after_with_gone(before: &SideTree<'_>, after: &SideTree<'_>, matching: &Matching) -> Layout {
     // Most of the before side's symbols are the after side's too: only those of what is gone are looked up.
     let mut symbols = after.symbols.clone();
     let gone = before.tree.nodes().filter(|node| matching.after(*node).is_none()).count();
@@ -108,10 +103,11 @@ fn after_with_gone(before: &Side<'_>, after: &Side<'_>, matching: &Matching) -> 
         open_of_before.push(open);
     }
     let (tree, placement) = Cct::from_parents(after.tree.grain(), rows);
-    let row_of_before = open_of_before.iter().map(|open| placement.of(*open)).collect();
-    let row_of_after =
-        after.tree.nodes().map(|node| placement.of(OpenNode::new(node.index()))).collect();
-    Layout { symbols, tree, row_of_before, row_of_after }
+    let row_of = Sides {
+        before: open_of_before.iter().map(|open| placement.of(*open)).collect(),
+        after: after.tree.nodes().map(|node| placement.of(OpenNode::new(node.index()))).collect(),
+    };
+    Layout { symbols, tree, row_of }
 }
 
 #[cfg(test)]
@@ -133,14 +129,14 @@ mod tests {
                  c    b",
             ),
         );
-        let before = Side { symbols: &old.symbols, tree: &old.tree, weights: &[] };
-        let after = Side { symbols: &new.symbols, tree: &new.tree, weights: &[] };
+        let before = SideTree { symbols: &old.symbols, tree: &old.tree, weights: &[] };
+        let after = SideTree { symbols: &new.symbols, tree: &new.tree, weights: &[] };
         let identity = Identity::by_name(&before, &after);
         let joint = join(&before, &after, &identity, &match_by_key(&before, &after, &identity));
         let text: Vec<_> = (joint.tree.nodes())
             .map(|node| {
                 let function = joint.symbols.frame(joint.tree.frame(node)).function;
-                let sides = (joint.before[node.index()], joint.after[node.index()]);
+                let sides = (joint.node.before[node.index()], joint.node.after[node.index()]);
                 let mark = match sides {
                     (Some(_), Some(_)) => '=',
                     (Some(_), None) => '-',
@@ -165,8 +161,8 @@ mod tests {
                  b    c    a",
             ),
         );
-        let before = Side { symbols: &old.symbols, tree: &old.tree, weights: &[] };
-        let after = Side { symbols: &new.symbols, tree: &new.tree, weights: &[] };
+        let before = SideTree { symbols: &old.symbols, tree: &old.tree, weights: &[] };
+        let after = SideTree { symbols: &new.symbols, tree: &new.tree, weights: &[] };
         let identity = Identity::by_name(&before, &after);
         let matching = match_by_key(&before, &after, &identity);
         let joint = join(&before, &after, &identity, &matching);
@@ -175,8 +171,7 @@ mod tests {
         };
         assert_eq!(rows(&joint.tree), rows(&new.tree));
         let layout = after_with_gone(&before, &after, &matching);
-        assert_eq!(joint.row_of_before, layout.row_of_before);
-        assert_eq!(joint.row_of_after, layout.row_of_after);
+        assert_eq!(joint.row_of, layout.row_of);
         assert_eq!(rows(&joint.tree), rows(&layout.tree));
     }
 }

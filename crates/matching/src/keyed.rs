@@ -4,26 +4,27 @@
 //! Children are looked up among the children of one pair of parents, never in a table of the whole tree: there the
 //! search would be a cache miss for every node, here it is a look at the neighbouring rows.
 
-use perfblame_cct::{FunctionId, NodeId, Siblings};
+use perfblame_cct::{NodeId, Siblings, Side, Sides};
 
-use crate::{Identity, Link, Matching, Side};
+use crate::{Identity, Link, Matching, SideTree};
 
 /// Matches two trees from the roots down, by function and occurrence.
-pub fn match_by_key(before: &Side<'_>, after: &Side<'_>, identity: &Identity) -> Matching {
+pub fn match_by_key(before: &SideTree<'_>, after: &SideTree<'_>, identity: &Identity) -> Matching {
     let mut matching = Matching::new(before.tree.len(), after.tree.len());
-    let classes = [
-        class_of_frames(before, |function| identity.before(function)),
-        class_of_frames(after, |function| identity.after(function)),
-    ];
-    let mut lists: [Vec<(u32, NodeId)>; 2] = Default::default();
+    let trees = Sides { before, after };
+    // The class of every frame's function.
+    let classes = trees.map_with_side(|side, tree| -> Vec<u32> {
+        tree.symbols.frames().map(|(_, frame)| identity.class(side, frame.function)).collect()
+    });
+    let mut lists: Sides<Vec<(u32, NodeId)>> = Sides::default();
     let mut pair_all = |matching: &mut Matching, old: Siblings<'_>, new: Siblings<'_>| {
-        for (side, siblings) in [old, new].into_iter().enumerate() {
-            let tree = [before.tree, after.tree][side];
+        for (side, siblings) in [(Side::Before, old), (Side::After, new)] {
+            let tree = trees[side].tree;
             lists[side].clear();
             lists[side]
                 .extend(siblings.map(|node| (classes[side][tree.frame(node).index()], node)));
         }
-        let [old, new] = &mut lists;
+        let Sides { before: old, after: new } = &mut lists;
         // The usual case: the same calls in the same order.
         let alike = old.iter().map(|child| child.0).eq(new.iter().map(|child| child.0));
         if !alike {
@@ -53,11 +54,6 @@ pub fn match_by_key(before: &Side<'_>, after: &Side<'_>, identity: &Identity) ->
     matching
 }
 
-/// The class of every frame's function.
-fn class_of_frames(side: &Side<'_>, class: impl Fn(FunctionId) -> u32) -> Vec<u32> {
-    side.symbols.frames().map(|(_, frame)| class(frame.function)).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -77,8 +73,8 @@ mod tests {
             ),
         );
         let weights = [];
-        let before = Side { symbols: &old.symbols, tree: &old.tree, weights: &weights };
-        let after = Side { symbols: &new.symbols, tree: &new.tree, weights: &weights };
+        let before = SideTree { symbols: &old.symbols, tree: &old.tree, weights: &weights };
+        let after = SideTree { symbols: &new.symbols, tree: &new.tree, weights: &weights };
         let identity = Identity::by_name(&before, &after);
         let matching = match_by_key(&before, &after, &identity);
         let names: Vec<_> = (matching.pairs())

@@ -9,7 +9,7 @@ use std::cmp::Ordering;
 use perfblame_cct::NodeId;
 
 use crate::lcs::Lcs;
-use crate::{Identity, Link, Matching, Side, component_key};
+use crate::{Identity, Link, Matching, SideTree, component_key};
 
 /// How the children of two partners are matched.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -38,8 +38,8 @@ pub struct LevelMatching {
 /// Matches two trees from the roots down. `choose` says how to match the children of two partners, and, when there are
 /// none, the roots.
 pub fn match_levels(
-    before: &Side<'_>,
-    after: &Side<'_>,
+    before: &SideTree<'_>,
+    after: &SideTree<'_>,
     identity: &Identity,
     mut choose: impl FnMut(Option<(NodeId, NodeId)>) -> Level,
 ) -> LevelMatching {
@@ -52,7 +52,7 @@ pub fn match_levels(
         if level == Level::Skipped {
             continue;
         }
-        let calls = |side: &Side<'_>, parent: Option<NodeId>, into: &mut Vec<NodeId>| {
+        let calls = |side: &SideTree<'_>, parent: Option<NodeId>, into: &mut Vec<NodeId>| {
             into.clear();
             match parent {
                 Some(parent) => into.extend(side.tree.children(parent)),
@@ -114,8 +114,8 @@ impl Matcher {
     /// Matches the nodes at hand; says whether it was done in order.
     fn run(
         &mut self,
-        before: &Side<'_>,
-        after: &Side<'_>,
+        before: &SideTree<'_>,
+        after: &SideTree<'_>,
         identity: &Identity,
         level: Level,
     ) -> bool {
@@ -171,15 +171,15 @@ impl Matcher {
 
 /// Which of two functions sorts first, by what users call them: neither side's numbering may decide.
 fn by_name(
-    before: &Side<'_>,
+    before: &SideTree<'_>,
     node_before: NodeId,
-    after: &Side<'_>,
+    after: &SideTree<'_>,
     node_after: NodeId,
 ) -> Ordering {
     name(before, node_before).cmp(&name(after, node_after))
 }
 
-fn name<'a>(side: &Side<'a>, node: NodeId) -> (&'a str, Option<&'a str>) {
+fn name<'a>(side: &SideTree<'a>, node: NodeId) -> (&'a str, Option<&'a str>) {
     let function = side.function_of(node);
     (side.symbols.name(function), side.symbols.component(function).map(component_key))
 }

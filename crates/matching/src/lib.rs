@@ -27,5 +27,5 @@ pub use keyed::match_by_key;
 pub use level::{Level, LevelMatching, match_levels};
 pub use pairs::{Link, Matching, Pair};
 pub use relaxed::{RelaxedRules, SiblingOrder, match_relaxed, match_relaxed_by};
-pub use side::{Side, for_both_sides};
+pub use side::{SideTree, for_both_sides};
 pub use strict::match_strict;

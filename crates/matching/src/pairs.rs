@@ -1,6 +1,6 @@
 //! The one shape of answer that all matchers give.
 
-use perfblame_cct::NodeId;
+use perfblame_cct::{NodeId, Side, Sides};
 
 /// A context on both sides or on one.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -32,8 +32,8 @@ pub enum Link {
 /// Partners: each node of either side has one or none.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Matching {
-    partner_of_before: Vec<Option<NodeId>>,
-    partner_of_after: Vec<Option<NodeId>>,
+    /// By row of the side.
+    partner: Sides<Vec<Option<NodeId>>>,
     /// By row of the after side.
     link: Vec<Link>,
 }
@@ -42,19 +42,18 @@ impl Matching {
     /// Nobody has a partner yet.
     pub fn new(before: usize, after: usize) -> Self {
         Self {
-            partner_of_before: vec![None; before],
-            partner_of_after: vec![None; after],
+            partner: Sides { before: vec![None; before], after: vec![None; after] },
             link: vec![Link::Same; after],
         }
     }
 
     /// Makes two nodes partners, unless one of them has a partner already; says whether it did.
     pub fn pair(&mut self, before: NodeId, after: NodeId, link: Link) -> bool {
-        let free = self.partner_of_before[before.index()].is_none()
-            && self.partner_of_after[after.index()].is_none();
+        let free = self.partner.before[before.index()].is_none()
+            && self.partner.after[after.index()].is_none();
         if free {
-            self.partner_of_before[before.index()] = Some(after);
-            self.partner_of_after[after.index()] = Some(before);
+            self.partner.before[before.index()] = Some(after);
+            self.partner.after[after.index()] = Some(before);
             self.link[after.index()] = link;
         }
         free
@@ -65,14 +64,20 @@ impl Matching {
         self.link[after.index()] = link;
     }
 
+    /// The partner of a node of a side, which is one of the other side.
+    #[inline]
+    pub fn partner(&self, side: Side, node: NodeId) -> Option<NodeId> {
+        self.partner[side][node.index()]
+    }
+
     /// The partner of a node of the before side.
     pub fn after(&self, before: NodeId) -> Option<NodeId> {
-        self.partner_of_before[before.index()]
+        self.partner.before[before.index()]
     }
 
     /// The partner of a node of the after side.
     pub fn before(&self, after: NodeId) -> Option<NodeId> {
-        self.partner_of_after[after.index()]
+        self.partner.after[after.index()]
     }
 
     /// How a node of the after side differs from its partner; [`Link::Same`] when it has none.
@@ -82,17 +87,17 @@ impl Matching {
 
     /// How many partners there are.
     pub fn pairs_count(&self) -> usize {
-        self.partner_of_after.iter().flatten().count()
+        self.partner.after.iter().flatten().count()
     }
 
     /// Every node of both sides once: what has a partner or is new in the order of the after side, then what is gone
     /// in the order of the before side.
     pub fn pairs(&self) -> impl Iterator<Item = Pair> {
-        let after = self.partner_of_after.iter().enumerate().map(|(row, before)| {
+        let after = self.partner.after.iter().enumerate().map(|(row, before)| {
             let after = NodeId::new(row);
             before.map_or(Pair::OnlyAfter(after), |before| Pair::Both(before, after))
         });
-        let gone = self.partner_of_before.iter().enumerate();
+        let gone = self.partner.before.iter().enumerate();
         let gone = gone.filter(|(_, after)| after.is_none());
         after.chain(gone.map(|(row, _)| Pair::OnlyBefore(NodeId::new(row))))
     }

@@ -23,10 +23,10 @@ mod chain;
 
 use std::cmp::Ordering;
 
-use perfblame_cct::{CallSite, Cct, NodeId};
+use perfblame_cct::{CallSite, Cct, FunctionId, NodeId, Side, Sides};
 
 use self::chain::{Candidate, Chains};
-use crate::{Identity, Link, Matching, Side};
+use crate::{Identity, Link, Matching, SideTree};
 
 /// What siblings are ordered by.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -44,21 +44,21 @@ pub struct RelaxedRules<'a> {
     /// What siblings are ordered by.
     pub siblings: SiblingOrder,
     /// By side and row of the function: its contexts are left out with everything below them.
-    pub cut: [&'a [bool]; 2],
+    pub cut: Sides<&'a [bool]>,
     /// By class: the highest contexts of such functions are matched by function and call site first, whatever stands
     /// between them.
     pub dominators: &'a [bool],
 }
 
 /// Matches two trees from the roots down, as calls inserted and removed among siblings allow.
-pub fn match_relaxed(before: &Side<'_>, after: &Side<'_>, identity: &Identity) -> Matching {
+pub fn match_relaxed(before: &SideTree<'_>, after: &SideTree<'_>, identity: &Identity) -> Matching {
     match_relaxed_by(before, after, identity, &RelaxedRules::default())
 }
 
 /// As [`match_relaxed`], with more to go by.
 pub fn match_relaxed_by(
-    before: &Side<'_>,
-    after: &Side<'_>,
+    before: &SideTree<'_>,
+    after: &SideTree<'_>,
     identity: &Identity,
     rules: &RelaxedRules<'_>,
 ) -> Matching {
@@ -76,12 +76,12 @@ pub fn match_relaxed_by(
         by_number
     };
     let has_dominators = dominators.contains(&true);
-    let views = [
-        View::of(before, rules.cut[0], |function| number(identity.before(function))),
-        View::of(after, rules.cut[1], |function| number(identity.after(function))),
-    ];
-    let swapped = order(before, &views[0], after, &views[1]) == Ordering::Greater;
-    let [first, second] = if swapped { [&views[1], &views[0]] } else { [&views[0], &views[1]] };
+    let views = Sides { before, after }.map_with_side(|side, tree| {
+        View::of(tree, rules.cut[side], |function| number(identity.class(side, function)))
+    });
+    let swapped = order(before, &views.before, after, &views.after) == Ordering::Greater;
+    let (first, second) =
+        if swapped { (&views.after, &views.before) } else { (&views.before, &views.after) };
     let mut level = Level::default();
     let mut pair_all = |matching: &mut Matching, parents: Option<(NodeId, NodeId)>, top: bool| {
         let parents = if swapped { parents.map(|(a, b)| (b, a)) } else { parents };
@@ -101,7 +101,7 @@ pub fn match_relaxed_by(
     for node in after.tree.nodes() {
         if has_dominators {
             let above = after.tree.parent(node).is_some_and(|parent| dominated[parent.index()]);
-            dominated[node.index()] = above || dominators[views[1].class(node) as usize];
+            dominated[node.index()] = above || dominators[views.after.class(node) as usize];
         }
         if let Some(partner) = matching.before(node) {
             let top = has_dominators && !dominated[node.index()];
@@ -112,12 +112,12 @@ pub fn match_relaxed_by(
 }
 
 /// The place of each class by the first of its names, which does not depend on which side is *before*.
-fn class_order(before: &Side<'_>, after: &Side<'_>, identity: &Identity) -> Vec<u32> {
+fn class_order(before: &SideTree<'_>, after: &SideTree<'_>, identity: &Identity) -> Vec<u32> {
     type Text<'a> = (&'a str, Option<&'a str>, Option<&'a str>);
     let mut texts: Vec<Option<Text<'_>>> = vec![None; identity.classes()];
-    for (side, class) in [(before, true), (after, false)] {
+    for (which, side) in [(Side::Before, before), (Side::After, after)] {
         for (id, function) in side.symbols.functions() {
-            let class = if class { identity.before(id) } else { identity.after(id) };
+            let class = identity.class(which, id);
             let signature = function.signature.map(|text| side.symbols.text(text));
             let text = (side.symbols.name(id), side.symbols.component(id), signature);
             let known = &mut texts[class as usize];
@@ -143,7 +143,7 @@ struct View<'a> {
 }
 
 impl<'a> View<'a> {
-    fn of(side: &Side<'a>, cut: &[bool], class: impl Fn(perfblame_cct::FunctionId) -> u32) -> Self {
+    fn of(side: &SideTree<'a>, cut: &[bool], class: impl Fn(FunctionId) -> u32) -> Self {
         let frames = || side.symbols.frames().map(|(_, frame)| frame);
         let (class, site) = frames().map(|frame| (class(frame.function), frame.call_site)).unzip();
         let is_cut = |frame: &perfblame_cct::Frame| {
@@ -168,8 +168,8 @@ impl<'a> View<'a> {
 
 /// Which side comes first: the first row that differs decides. It depends on the trees and not on which of them is
 /// *before*, and trees without such a row pair in full whichever comes first.
-fn order(before: &Side<'_>, old: &View<'_>, after: &Side<'_>, new: &View<'_>) -> Ordering {
-    let text = |side: &Side<'_>, node: NodeId| {
+fn order(before: &SideTree<'_>, old: &View<'_>, after: &SideTree<'_>, new: &View<'_>) -> Ordering {
+    let text = |side: &SideTree<'_>, node: NodeId| {
         let function = side.function_of(node);
         let component = side.symbols.component(function).map(str::to_owned);
         (side.symbols.name(function).to_owned(), component)

@@ -1,10 +1,10 @@
-//! One side of a comparison, as matching sees it.
+//! The tree of one side of a comparison, as matching sees it.
 
-use perfblame_cct::{Cct, FunctionId, NodeId, Symbols};
+use perfblame_cct::{Cct, FunctionId, NodeId, Side, Sides, Symbols};
 
 /// The tree of one side, its symbols, and how heavy each node is by itself.
 #[derive(Clone, Copy, Debug)]
-pub struct Side<'a> {
+pub struct SideTree<'a> {
     /// Strings, functions, frames.
     pub symbols: &'a Symbols,
     /// The contexts.
@@ -13,7 +13,7 @@ pub struct Side<'a> {
     pub weights: &'a [i64],
 }
 
-impl Side<'_> {
+impl SideTree<'_> {
     /// The function of a node.
     pub fn function_of(&self, node: NodeId) -> FunctionId {
         self.symbols.frame(self.tree.frame(node)).function
@@ -23,14 +23,15 @@ impl Side<'_> {
 /// Contexts of a tree that is worth a thread of its own.
 const LARGE: usize = 20_000;
 
-/// What `of` makes of each side, 0 and 1; for trees of so many rows that it pays, at the same time.
-pub fn for_both_sides<T: Send>(rows: usize, of: impl Fn(usize) -> T + Sync) -> [T; 2] {
+/// What `of` makes of each side; for trees of so many rows that it pays, at the same time.
+pub fn for_both_sides<T: Send>(rows: usize, of: impl Fn(Side) -> T + Sync) -> Sides<T> {
     if rows < LARGE {
-        return [0, 1].map(of);
+        return Sides::of(of);
     }
     std::thread::scope(|scope| {
-        let other = scope.spawn(|| of(0));
-        let after = of(1);
-        [other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)), after]
+        let before = scope.spawn(|| of(Side::Before));
+        let after = of(Side::After);
+        let before = before.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        Sides { before, after }
     })
 }

@@ -4,10 +4,10 @@
 //! parents are equivalent. Roots are the children of an unseen node that both trees have. Call sites play no part.
 //! It is the yardstick that the relaxed common tree is measured with: one call more shifts all its right siblings.
 
-use crate::{Identity, Link, Matching, Side};
+use crate::{Identity, Link, Matching, SideTree};
 
 /// Matches two trees from the roots down, child by child in order.
-pub fn match_strict(before: &Side<'_>, after: &Side<'_>, identity: &Identity) -> Matching {
+pub fn match_strict(before: &SideTree<'_>, after: &SideTree<'_>, identity: &Identity) -> Matching {
     let mut matching = Matching::new(before.tree.len(), after.tree.len());
     let pair_all = |matching: &mut Matching, old: perfblame_cct::Siblings<'_>, new| {
         for (old, new) in old.zip(new) {

@@ -9,7 +9,7 @@ use perfblame_cct::{
     Cct, Frame, FrameId, Import, MetricId, NodeId, Profile, RunSet, Symbols, merge_runs,
 };
 use perfblame_fixtures::corpus;
-use perfblame_matching::{Identity, Matching, Side, match_anchored, match_by_key};
+use perfblame_matching::{Identity, Matching, SideTree, match_anchored, match_by_key};
 use perfblame_readers::{Input, ReadOptions, read};
 
 fn load(path: &Path) -> Profile {
@@ -57,7 +57,7 @@ impl fmt::Display for Matched {
 }
 
 /// How much of the after side has a partner, of the nodes that `wanted` is true for.
-fn matched(side: &Side<'_>, matching: &Matching, wanted: &dyn Fn(NodeId) -> bool) -> Matched {
+fn matched(side: &SideTree<'_>, matching: &Matching, wanted: &dyn Fn(NodeId) -> bool) -> Matched {
     let nodes: Vec<NodeId> = side.tree.nodes().filter(|node| wanted(*node)).collect();
     let weight =
         |nodes: &[NodeId]| -> i64 { nodes.iter().map(|node| side.weights[node.index()]).sum() };
@@ -72,8 +72,8 @@ fn matched(side: &Side<'_>, matching: &Matching, wanted: &dyn Fn(NodeId) -> bool
 fn two_versions_of_a_library() {
     let Some([old, new]) = web_sample() else { return };
     let (old_weights, new_weights) = (weights(&old), weights(&new));
-    let before = Side { symbols: &old.symbols, tree: &old.tree, weights: &old_weights };
-    let after = Side { symbols: &new.symbols, tree: &new.tree, weights: &new_weights };
+    let before = SideTree { symbols: &old.symbols, tree: &old.tree, weights: &old_weights };
+    let after = SideTree { symbols: &new.symbols, tree: &new.tree, weights: &new_weights };
     let by_name = Identity::by_name(&before, &after);
     let exact = match_by_key(&before, &after, &by_name);
     let identity = Identity::of(&before, &after);
@@ -128,7 +128,7 @@ enum Lines {
     Unknown,
 }
 
-fn disguise(side: &Side<'_>, components: &[&str], how: Disguise) -> Disguised {
+fn disguise(side: &SideTree<'_>, components: &[&str], how: Disguise) -> Disguised {
     let mut symbols = Symbols::default();
     let mut import = Import::new(side.symbols);
     let mut frames: Vec<Option<FrameId>> = vec![None; side.symbols.frames().len()];
@@ -192,7 +192,7 @@ fn letters(mut number: usize) -> String {
 }
 
 /// The two heaviest components that have a name.
-fn heaviest<'a>(side: &Side<'a>) -> Vec<&'a str> {
+fn heaviest<'a>(side: &SideTree<'a>) -> Vec<&'a str> {
     let mut weights: HashMap<&str, i64> = HashMap::new();
     for node in side.tree.nodes() {
         let component = side.symbols.component(side.function_of(node));
@@ -207,14 +207,14 @@ fn heaviest<'a>(side: &Side<'a>) -> Vec<&'a str> {
 
 /// Parts of the disguised components' weight that found the right partner and a wrong one.
 fn recognised(
-    side: &Side<'_>,
+    side: &SideTree<'_>,
     components: &[&str],
     disguised: &Disguised,
     expected: impl Fn(NodeId) -> Option<NodeId>,
-    before: &Side<'_>,
+    before: &SideTree<'_>,
 ) -> (f64, f64) {
     let Disguised { symbols, tree, weights, original } = disguised;
-    let after = Side { symbols, tree, weights };
+    let after = SideTree { symbols, tree, weights };
     let matching = match_anchored(before, &after, &Identity::of(before, &after));
     let (mut all, mut right, mut wrong) = (0i64, 0i64, 0i64);
     for node in tree.nodes() {
@@ -254,7 +254,7 @@ fn a_minified_profile_is_recognised() {
     ] {
         let set = merge_runs(vec![load(&corpus.join(file))]);
         let weights = weights(&set);
-        let side = Side { symbols: &set.symbols, tree: &set.tree, weights: &weights };
+        let side = SideTree { symbols: &set.symbols, tree: &set.tree, weights: &weights };
         let components = heaviest(&side);
         for (what, how) in DISGUISES {
             let disguised = disguise(&side, &components, how);
@@ -270,8 +270,8 @@ fn a_minified_profile_is_recognised() {
 fn another_version_is_recognised_when_minified() {
     let Some([old, new]) = web_sample() else { return };
     let (old_weights, new_weights) = (weights(&old), weights(&new));
-    let before = Side { symbols: &old.symbols, tree: &old.tree, weights: &old_weights };
-    let after = Side { symbols: &new.symbols, tree: &new.tree, weights: &new_weights };
+    let before = SideTree { symbols: &old.symbols, tree: &old.tree, weights: &old_weights };
+    let after = SideTree { symbols: &new.symbols, tree: &new.tree, weights: &new_weights };
     let by_names = match_anchored(&before, &after, &Identity::of(&before, &after));
     let components = heaviest(&after);
     for (what, how) in DISGUISES {

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 
 use perfblame_analysis::{
     CodeChange, CriticalGraph, CriticalNode, Diff, Estimate, FunctionView, Method, RankedPath,
-    RuntimeCost, SideTotals, Suspect,
+    RuntimeCost, SideTotals, Sides, Suspect,
 };
 use perfblame_cct::{Unit, Warning};
 use serde::Serialize;
@@ -42,7 +42,7 @@ impl Scale {
             // Things are counted whole, but for files that count fractions of them and runs of unequal work.
             Unit::Count => {
                 let found = diff.suspects.iter().chain(&diff.improvements).chain(&diff.moved);
-                let runs = found.flat_map(|row| row.runs_before.iter().chain(&row.runs_after));
+                let runs = found.flat_map(|row| row.runs.iter().flatten());
                 // Parts of trees are means over the runs.
                 let single = |side: &SideTotals| side.totals.len() < 2;
                 if diff.stages.is_some() && !(single(&diff.before) && single(&diff.after)) {
@@ -96,8 +96,8 @@ pub(crate) struct Answer<'a> {
     method: &'static str,
     metric: MetricRow<'a>,
     verdict: &'static str,
-    before: Side<'a>,
-    after: Side<'a>,
+    before: SideRow<'a>,
+    after: SideRow<'a>,
     change: Interval,
     p_value: Option<f64>,
     threshold: Amount,
@@ -127,7 +127,7 @@ struct MetricRow<'a> {
 }
 
 #[derive(Serialize)]
-struct Side<'a> {
+struct SideRow<'a> {
     runs: usize,
     total: Interval,
     totals: Vec<Amount>,
@@ -196,6 +196,12 @@ struct Runs {
 struct Calls {
     before: f64,
     after: f64,
+}
+
+impl Calls {
+    fn of(calls: Sides<f64>) -> Self {
+        Self { before: rounded(calls.before), after: rounded(calls.after) }
+    }
 }
 
 #[derive(Serialize)]
@@ -298,8 +304,8 @@ impl<'a> Answer<'a> {
     }
 }
 
-fn side(side: &SideTotals, scale: Scale) -> Side<'_> {
-    Side {
+fn side(side: &SideTotals, scale: Scale) -> SideRow<'_> {
+    SideRow {
         runs: side.totals.len(),
         total: interval(side.total, scale),
         totals: scale.amounts(&side.totals),
@@ -338,12 +344,10 @@ pub(crate) fn suspect(row: &Suspect, scale: Scale) -> SuspectRow<'_> {
         p_value: row.p_value.map(rounded),
         share: rounded(row.share),
         runs: Runs {
-            before: scale.amounts(&row.runs_before),
-            after: scale.amounts(&row.runs_after),
+            before: scale.amounts(&row.runs.before),
+            after: scale.amounts(&row.runs.after),
         },
-        calls: row
-            .calls
-            .map(|(before, after)| Calls { before: rounded(before), after: rounded(after) }),
+        calls: row.calls.map(Calls::of),
         was: row.was.as_ref().map(function),
         notes: &row.notes,
         changes: row.changes.iter().map(change).collect(),

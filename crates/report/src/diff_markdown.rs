@@ -186,8 +186,8 @@ impl Page<'_> {
             let more = if more > 0 { format!(" and {more} more") } else { String::new() };
             format!("{}{more}", costs.join(", "))
         };
-        if !row.runs_before.is_empty() || !row.runs_after.is_empty() {
-            let (before, after) = (runs(&row.runs_before), runs(&row.runs_after));
+        if row.runs.iter().any(|runs| !runs.is_empty()) {
+            let (before, after) = (runs(&row.runs.before), runs(&row.runs.after));
             let _ = write!(text, "\n   - runs: {before} → {after}");
         }
         if let Some(was) = &row.was {

@@ -9,8 +9,8 @@ use std::fmt::Write as _;
 use std::io::{self, Write};
 
 use perfblame_analysis::{
-    CodeChange, CriticalNode, Diff, FunctionView, Kind, Method, RankedPath, StagedSubtree, Suspect,
-    Verdict, WeightChange, WhichSide,
+    CodeChange, CriticalNode, Diff, FunctionView, Kind, Method, RankedPath, Side, StagedSubtree,
+    Suspect, Verdict, WeightChange,
 };
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -451,7 +451,7 @@ fn staged<'a>(by: By<'a>) -> Vec<Outcome<'a>> {
         outcome(Kind::Slower, &row.path, delta, text, changes)
     };
     let after = parts(stages).into_iter().flat_map(|part| &part.subtrees);
-    let after = after.filter(|row| row.side == WhichSide::After);
+    let after = after.filter(|row| row.side == Side::After);
     let heavier = stages.weights.iter().filter(|row| row.after > row.before);
     let mut results: Vec<(f64, Outcome<'a>)> = after
         .filter_map(|row| Some((row.cost, subtree(row)?)))

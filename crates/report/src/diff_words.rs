@@ -3,7 +3,8 @@
 use std::fmt::Write as _;
 
 use perfblame_analysis::{
-    CriticalNode, Diff, FunctionView, Kind, Method, RuntimeCost, Suspect, Verdict, is_waiting,
+    CriticalNode, Diff, FunctionView, Kind, Method, RuntimeCost, Sides, Suspect, Verdict,
+    is_waiting,
 };
 use perfblame_cct::{Metric, Unit};
 
@@ -105,7 +106,7 @@ impl<'a> Words<'a> {
         let kind = self.kind(suspect.kind);
         let counts = matches!(suspect.kind, Kind::MoreCalls | Kind::FewerCalls);
         match suspect.calls.filter(|_| counts) {
-            Some((before, after)) => {
+            Some(Sides { before, after }) => {
                 let calls = |number: f64| {
                     if number.fract() == 0.0 || number >= 99.5 {
                         grouped(number.round().max(0.0) as u64)

@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 
 use perfblame_analysis::{
-    Candidate, CodeChange, Diff, FunctionView, StagePart, StageReason, StagedSubtree, Stages,
-    WeightChange, WhichSide,
+    Candidate, CodeChange, Diff, FunctionView, Side, Sides, StagePart, StageReason, StagedSubtree,
+    Stages, WeightChange,
 };
 use perfblame_cct::CallSite;
 
@@ -27,8 +27,8 @@ pub fn parts(stages: &Stages) -> [&StagePart; 4] {
 /// What a subtree adds to the change: what is only before is taken away.
 pub fn signed_cost(row: &StagedSubtree) -> f64 {
     match row.side {
-        WhichSide::Before => -row.cost,
-        WhichSide::After => row.cost,
+        Side::Before => -row.cost,
+        Side::After => row.cost,
     }
 }
 
@@ -37,16 +37,16 @@ pub fn why(row: &StagedSubtree) -> String {
     let mut text = match (row.reason, row.side) {
         (StageReason::AddedMethod, _) => "new method",
         (StageReason::DeletedMethod, _) => "deleted method",
-        (StageReason::DirectModification, WhichSide::After) => "called only after",
-        (StageReason::DirectModification, WhichSide::Before) => "called only before",
-        (StageReason::SideEffect, WhichSide::After) => "only after, in all runs: a side effect",
-        (StageReason::SideEffect, WhichSide::Before) => "only before, in all runs: a side effect",
-        (StageReason::NonDeterminism, WhichSide::After) => "only after, in some runs: chance",
-        (StageReason::NonDeterminism, WhichSide::Before) => "only before, in some runs: chance",
-        (StageReason::SideEffectOrNonDeterminism, WhichSide::After) => {
+        (StageReason::DirectModification, Side::After) => "called only after",
+        (StageReason::DirectModification, Side::Before) => "called only before",
+        (StageReason::SideEffect, Side::After) => "only after, in all runs: a side effect",
+        (StageReason::SideEffect, Side::Before) => "only before, in all runs: a side effect",
+        (StageReason::NonDeterminism, Side::After) => "only after, in some runs: chance",
+        (StageReason::NonDeterminism, Side::Before) => "only before, in some runs: chance",
+        (StageReason::SideEffectOrNonDeterminism, Side::After) => {
             "only after: a side effect or chance"
         }
-        (StageReason::SideEffectOrNonDeterminism, WhichSide::Before) => {
+        (StageReason::SideEffectOrNonDeterminism, Side::Before) => {
             "only before: a side effect or chance"
         }
     }
@@ -112,7 +112,7 @@ pub fn why_weight(row: &WeightChange, stages: &Stages, words: Words<'_>) -> Stri
 
 /// How often it was called, where that is known.
 pub fn calls_of(row: &WeightChange, words: Words<'_>) -> Option<String> {
-    let (before, after) = row.calls?;
+    let Sides { before, after } = row.calls?;
     let shown = |calls: f64| crate::numbers::grouped(calls.round().max(0.0) as u64);
     Some(format!("{} {} {} calls", shown(before), words.arrow(), shown(after)))
 }
@@ -221,16 +221,16 @@ impl Lead<'_> {
 
     /// What stands between the function and the candidate, and what after both.
     pub fn words(&self, stages: &Stages) -> (&'static str, &'static str) {
-        let one_side = |side: WhichSide| match side {
-            WhichSide::After => ", called only after, below the modified ",
-            WhichSide::Before => ", called only before, below the modified ",
+        let one_side = |side: Side| match side {
+            Side::After => ", called only after, below the modified ",
+            Side::Before => ", called only before, below the modified ",
         };
         match self {
             Self::Subtree(row) => match row.reason {
                 StageReason::AddedMethod => (", which is new, called from ", ""),
                 StageReason::DeletedMethod => (", which is gone, called from ", ""),
                 StageReason::DirectModification => (one_side(row.side), ""),
-                _ if row.side == WhichSide::After => {
+                _ if row.side == Side::After => {
                     ("", ", called only after, with no modified method above it")
                 }
                 _ => ("", ", called only before, with no modified method above it"),

@@ -5,7 +5,7 @@
 //! call of the subtree's root. A call that is not new in the code can still be new in the run, when a condition changed:
 //! so the second figure is a part of what is right; calls are compared by the method's name alone.
 
-use perfblame_analysis::{FunctionView, StagePart, StagedSubtree, Stages, WhichSide};
+use perfblame_analysis::{FunctionView, Side, StagePart, StagedSubtree, Stages};
 use serde::{Deserialize, Serialize};
 
 use crate::code::Code;
@@ -66,7 +66,7 @@ fn named(part: &StagePart, code: &Code) -> Named {
         named.subtrees += 1;
         named.candidates += subtree.candidates.len();
         let Some(first) = subtree.candidates.first() else { continue };
-        let is_new = subtree.side == WhichSide::After;
+        let is_new = subtree.side == Side::After;
         named.after += usize::from(is_new);
         named.changed += usize::from(!first.changes.is_empty());
         named.caller += usize::from(above.last() == Some(&first.function));

@@ -12,7 +12,7 @@ use perfblame_analysis::{
 };
 use perfblame_blame::share_overlap;
 use perfblame_cct::{Grain, NodeId, RunSet};
-use perfblame_matching::{Identity, Side, common_tree, match_strict, matching_score};
+use perfblame_matching::{Identity, SideTree, common_tree, match_strict, matching_score};
 use perfblame_readers::Tally;
 use serde::{Deserialize, Serialize};
 
@@ -205,8 +205,8 @@ fn weights(set: &RunSet, metric: &str) -> Vec<i64> {
 pub fn strict_score(before: &RunSet, after: &RunSet) -> (f64, f64) {
     let time = [before, after].map(|set| weights(set, TIME));
     let calls = [before, after].map(|set| weights(set, CALLS));
-    let before = Side { symbols: &before.symbols, tree: &before.tree, weights: &time[0] };
-    let after = Side { symbols: &after.symbols, tree: &after.tree, weights: &time[1] };
+    let before = SideTree { symbols: &before.symbols, tree: &before.tree, weights: &time[0] };
+    let after = SideTree { symbols: &after.symbols, tree: &after.tree, weights: &time[1] };
     let identity = Identity::by_signature(&before, &after, &[]);
     let matching = match_strict(&before, &after, &identity);
     let mut pairs: [Vec<(f64, f64)>; 3] = Default::default();

@@ -9,7 +9,7 @@ mod self_difference;
 use std::path::Path;
 
 use anyhow::{Result, bail};
-use perfblame_analysis::{Diff, DiffQuery, Kind, Loaded, Method, MinDelta, Verdict, diff};
+use perfblame_analysis::{Diff, DiffQuery, Kind, Loaded, Method, MinDelta, Sides, Verdict, diff};
 
 pub use cli::{Cli, command};
 
@@ -56,7 +56,7 @@ impl Tested {
         matches!(self, Self::CriticalGraph | Self::CriticalGraphOnePercent)
     }
 
-    fn query(self, work: Option<(f64, f64)>) -> DiffQuery {
+    fn query(self, work: Option<Sides<f64>>) -> DiffQuery {
         let (method, min_delta) = match self {
             Self::CriticalGraph => (Method::CriticalGraph, None),
             Self::CriticalGraphOnePercent => {
@@ -64,7 +64,7 @@ impl Tested {
             }
             Self::Suspects | Self::SelfDifference => (Method::Suspects, None),
         };
-        let work = work.map(|(before, after)| (vec![before], vec![after]));
+        let work = work.map(|work| work.map(|work| vec![work]));
         DiffQuery { method, min_delta, work, ..DiffQuery::default() }
     }
 }
@@ -85,32 +85,21 @@ pub struct Blamed {
     pub path: Vec<Key>,
 }
 
-/// Both sides of a case, read from files.
-pub struct Sides {
-    pub before: Loaded,
-    pub after: Loaded,
+/// Reads both sides of a case: `before` and `after` of a folder.
+pub fn load_sides(folder: &Path) -> Result<Sides<Loaded>> {
+    Sides::try_of(|side| load_files(&folder.join(side.name())))
 }
 
-impl Sides {
-    /// Reads `before` and `after` of a folder.
-    pub fn load(folder: &Path) -> Result<Self> {
-        Ok(Self {
-            before: load_files(&folder.join("before"))?,
-            after: load_files(&folder.join("after"))?,
-        })
+/// Asks a method about both sides of a case.
+pub fn ask(sides: &Sides<Loaded>, tested: Tested, work: Option<Sides<f64>>) -> Result<Answer> {
+    if tested == Tested::SelfDifference {
+        return Ok(self_difference::answer(sides, work));
     }
-
-    /// Asks a method.
-    pub fn ask(&self, tested: Tested, work: Option<(f64, f64)>) -> Result<Answer> {
-        if tested == Tested::SelfDifference {
-            return Ok(self_difference::answer(self, work));
-        }
-        let answer = diff(&self.before, &self.after, &tested.query(work))?;
-        if tested.prunes() && answer.graph.is_none() {
-            bail!("no critical graph in the answer");
-        }
-        Ok(if tested.prunes() { of_graph(&answer) } else { of_suspects(&answer) })
+    let answer = diff(&sides.before, &sides.after, &tested.query(work))?;
+    if tested.prunes() && answer.graph.is_none() {
+        bail!("no critical graph in the answer");
     }
+    Ok(if tested.prunes() { of_graph(&answer) } else { of_suspects(&answer) })
 }
 
 /// Stands where a function of a critical graph has its component when it is a thread.

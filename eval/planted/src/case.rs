@@ -5,6 +5,7 @@ use std::path::Path;
 use std::str::FromStr;
 
 use anyhow::{Context, Result, bail};
+use perfblame_cct::Sides;
 
 use crate::base::Base;
 use crate::files::{self, FileFormat};
@@ -140,11 +141,11 @@ impl Case {
     pub fn write(&self, folder: &Path) -> Result<()> {
         let mut random = Random::named(self.seed, &format!("runs {}", self.spec));
         let typical = self.planted.before.total();
-        let work = self.noise.work.unwrap_or((1.0, 1.0));
-        let unit = work.0;
+        let work = self.noise.work.unwrap_or(Sides::same(1.0));
+        let unit = work.before;
         let sides = [
-            ("before", &self.planted.before, self.spec.runs.0, work.0 / unit),
-            ("after", &self.planted.after, self.spec.runs.1, work.1 / unit),
+            ("before", &self.planted.before, self.spec.runs.0, work.before / unit),
+            ("after", &self.planted.after, self.spec.runs.1, work.after / unit),
         ];
         for (name, program, count, work) in sides {
             let folder = folder.join(name);

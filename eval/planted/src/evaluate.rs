@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use anyhow::{Result, bail};
 
-use crate::answer::{Answer, Cli, Sides, Tested};
+use crate::answer::{Answer, Cli, Tested, ask, load_sides};
 use crate::base::Base;
 use crate::case::{Case, Spec};
 use crate::keep;
@@ -149,13 +149,13 @@ fn one(
     let folder = Scratch::new()?;
     case.write(folder.path())?;
     lap("generate");
-    let sides = Sides::load(folder.path())?;
+    let sides = load_sides(folder.path())?;
     lap("read");
     case.check_readable(&sides)?;
     let work = case.noise.work;
     let mut answers: Vec<(Tested, Answer)> = Vec::new();
     for tested in &plan.methods {
-        answers.push((*tested, sides.ask(*tested, work)?));
+        answers.push((*tested, ask(&sides, *tested, work)?));
         lap(tested.name());
     }
     for (tested, answer) in &answers {

@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 use anyhow::{Context, Result, bail};
-use perfblame_analysis::FunctionView;
+use perfblame_analysis::{FunctionView, Loaded, Side, Sides};
 use serde_json::{Value, json};
 
-use crate::answer::{Answer, Sides, Tested, command};
+use crate::answer::{Answer, Tested, command};
 use crate::case::Case;
 use crate::plant::{Expected, Truth};
 use crate::program::Key;
@@ -53,7 +53,7 @@ impl Kept {
         }
         let name = case.spec.to_string().replace('/', "_");
         let folder = folder.join(first).join(name);
-        for side in ["before", "after"] {
+        for side in Side::BOTH.map(Side::name) {
             std::fs::create_dir_all(folder.join(side))?;
             for entry in std::fs::read_dir(files.join(side))? {
                 let entry = entry?;
@@ -183,7 +183,7 @@ pub fn answer_line(tested: Tested, answer: &Answer, score: &Score, truth: &Truth
 
 impl Case {
     /// The files must say what the truth says: names that no reader finds would make every method look bad.
-    pub fn check_readable(&self, sides: &Sides) -> Result<()> {
+    pub fn check_readable(&self, sides: &Sides<Loaded>) -> Result<()> {
         let symbols = &sides.after.runs.symbols;
         let named: Vec<Key> =
             (symbols.functions()).map(|(id, _)| Key::of(&FunctionView::of(symbols, id))).collect();

@@ -10,6 +10,8 @@
 //! profiler then sees are samples, scattered more than Poisson since they come in bursts. Every level is drawn per case
 //! from a range, and the same for both sides: they are the same machine.
 
+use perfblame_cct::Sides;
+
 use crate::program::Program;
 use crate::random::Random;
 
@@ -37,7 +39,7 @@ pub struct Noise {
     /// Subtrees that sometimes hang elsewhere: (top, other caller, how often).
     pub stray: Vec<(usize, usize, f64)>,
     /// How much work a run before and after did, when that differs and is told.
-    pub work: Option<(f64, f64)>,
+    pub work: Option<Sides<f64>>,
 }
 
 /// The ranges that levels are drawn from.
@@ -82,9 +84,7 @@ impl Ranges {
         let (context, pseudo, burst) = (level(self.context), level(self.pseudo), level(self.burst));
         let (unequal, order) = (level(self.unequal), level(self.order));
         let samples = random.log_between(self.samples.0, self.samples.1);
-        let work = random
-            .chance(self.work)
-            .then(|| (random.between(800.0, 1200.0), random.between(800.0, 1200.0)));
+        let work = random.chance(self.work).then(|| Sides::of(|_| random.between(800.0, 1200.0)));
         let (stray, outlier) = (Vec::new(), self.outlier);
         Noise {
             machine,

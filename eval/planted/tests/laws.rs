@@ -5,7 +5,7 @@
 use std::path::Path;
 use std::sync::OnceLock;
 
-use perfblame_eval_planted::answer::{Sides, Tested};
+use perfblame_eval_planted::answer::{Tested, load_sides};
 use perfblame_eval_planted::base::{Base, From, bases};
 use perfblame_eval_planted::case::{Case, Spec};
 use perfblame_eval_planted::evaluate::{Plan, evaluate};
@@ -79,7 +79,7 @@ fn files_say_what_the_truth_says() {
     for spec in every_kind() {
         let case = draw(spec, bases);
         case.write(&folder).unwrap();
-        let sides = Sides::load(&folder).unwrap();
+        let sides = load_sides(&folder).unwrap();
         case.check_readable(&sides).unwrap();
         assert_eq!(sides.before.runs.runs.len(), 2, "{spec}");
         std::fs::remove_dir_all(&folder).unwrap();

@@ -1,7 +1,7 @@
 //! The parts of an answer.
 
 pub use perfblame_blame::{Kind, Verdict};
-use perfblame_cct::{Metric, Warning};
+use perfblame_cct::{Metric, Sides, Warning};
 
 use super::Stages;
 use crate::FunctionView;
@@ -118,16 +118,14 @@ pub struct Suspect {
     pub after: f64,
     /// After minus before, with its interval.
     pub delta: Estimate,
-    /// Cost in each run before.
-    pub runs_before: Vec<f64>,
-    /// Cost in each run after.
-    pub runs_after: Vec<f64>,
+    /// Cost in each run of a side.
+    pub runs: Sides<Vec<f64>>,
     /// The chance of this between runs of the same code, corrected for having looked in many places.
     pub p_value: Option<f64>,
     /// Its part of the whole change, 0 to 1.
     pub share: f64,
-    /// Calls before and after in a typical run, where they were counted.
-    pub calls: Option<(f64, f64)>,
+    /// Calls in a typical run of each side, where they were counted.
+    pub calls: Option<Sides<f64>>,
     /// What it was called before, when it has another name now.
     pub was: Option<FunctionView>,
     /// More to know, in short sentences ("was matched by its callees, 80 % sure").

@@ -1,6 +1,6 @@
 //! What makes values of different runs comparable: work done, totals, calls, sampling periods.
 
-use perfblame_cct::{Layer, Measure, Metric, MetricId, Run, RunSet, Unit, Warning};
+use perfblame_cct::{Layer, Measure, Metric, MetricId, Run, RunSet, Side, Sides, Unit, Warning};
 
 use super::{DiffError, DiffQuery, Normalize};
 use crate::Loaded;
@@ -11,37 +11,37 @@ const ANOTHER_LENGTH: f64 = 1.5;
 /// What the values of each run are multiplied with, and why in words.
 pub(super) struct Scaling {
     /// By side and run.
-    pub(super) factors: [Vec<f64>; 2],
+    pub(super) factors: Sides<Vec<f64>>,
     /// How values were made comparable; none when they are as recorded.
     pub(super) words: Option<String>,
 }
 
 impl Scaling {
     pub(super) fn of(
-        sets: [&RunSet; 2],
-        metrics: [MetricId; 2],
+        sets: Sides<&RunSet>,
+        metrics: Sides<MetricId>,
         query: &DiffQuery,
     ) -> Result<Self, DiffError> {
         let mut words = Vec::new();
         let mut factors = sets.map(|set| vec![1.0; set.runs.len()]);
-        if let Some((before, after)) = &query.work {
-            by_work(&mut factors, [before, after])?;
+        if let Some(work) = &query.work {
+            by_work(&mut factors, work)?;
             words.push("by the work done");
         }
-        let sizes: Option<[Vec<f64>; 2]> = match query.normalize {
+        let sizes: Option<Sides<Vec<f64>>> = match query.normalize {
             Normalize::None => None,
             Normalize::Total => {
                 words.push("to equal totals");
-                Some([0, 1].map(|side| busy_totals(sets[side], metrics[side])))
+                Some(sets.zip(metrics).map(|(set, metric)| busy_totals(set, metric)))
             }
             Normalize::Calls => {
                 words.push("to equal numbers of calls");
-                Some([calls(sets[0], "before")?, calls(sets[1], "after")?])
+                Some(Sides::try_of(|side| calls(sets[side], side))?)
             }
         };
         if let Some(sizes) = sizes {
             // As large as a mean run before, so that its costs stay what they are.
-            let reference = sizes[0].iter().sum::<f64>() / sizes[0].len().max(1) as f64;
+            let reference = sizes.before.iter().sum::<f64>() / sizes.before.len().max(1) as f64;
             for (factors, sizes) in factors.iter_mut().zip(&sizes) {
                 for (factor, size) in factors.iter_mut().zip(sizes) {
                     if *size > 0.0 && reference > 0.0 {
@@ -55,12 +55,12 @@ impl Scaling {
     }
 }
 
-fn by_work(factors: &mut [Vec<f64>; 2], work: [&Vec<f64>; 2]) -> Result<(), DiffError> {
-    let reference = work[0].iter().sum::<f64>() / work[0].len().max(1) as f64;
-    for (side, (factors, work)) in factors.iter_mut().zip(work).enumerate() {
+fn by_work(factors: &mut Sides<Vec<f64>>, work: &Sides<Vec<f64>>) -> Result<(), DiffError> {
+    let reference = work.before.iter().sum::<f64>() / work.before.len().max(1) as f64;
+    for (side, factors) in factors.each_mut() {
+        let work = &work[side];
         let runs = factors.len();
         if work.len() != 1 && work.len() != runs {
-            let side = ["before", "after"][side];
             return Err(DiffError::Work { side, runs, given: work.len() });
         }
         for (run, factor) in factors.iter_mut().enumerate() {
@@ -89,7 +89,7 @@ fn busy_totals(set: &RunSet, metric: MetricId) -> Vec<f64> {
 }
 
 /// The calls of each run.
-fn calls(set: &RunSet, side: &'static str) -> Result<Vec<f64>, DiffError> {
+fn calls(set: &RunSet, side: Side) -> Result<Vec<f64>, DiffError> {
     let metric = set.metric("calls").ok_or_else(|| DiffError::Metric {
         side,
         wanted: "calls".to_owned(),

@@ -1,14 +1,14 @@
 //! From two loaded sides to an answer.
 
-use perfblame_blame::{Evidence, Explanation, Finding, Interval, Options, RunCosts, suspects};
-use perfblame_cct::{Metric, MetricId, NodeId, RunSet, Unit, Warning};
-use perfblame_matching::{Identity, Joint, Link, Side, join, match_anchored};
+use perfblame_blame::{Evidence, Explanation, Options, RunCosts, suspects};
+use perfblame_cct::{Metric, MetricId, RunSet, Sides, Unit, Warning};
+use perfblame_matching::{Identity, Joint, Link, SideTree, join, match_anchored};
 
 use super::comparable::{Scaling, quantum, unequal_lengths};
 use super::metric::choose;
 use super::{
     Diff, DiffError, DiffQuery, DiffRow, DiffTree, Estimate, Fate, Method, RuntimeCost, SideTotals,
-    Suspect, critical_graph, inferred, labels, paths, stages, waits, warnings, was,
+    critical_graph, inferred, labels, paths, stages, suspect, waits, warnings, was,
 };
 use crate::{FunctionView, Loaded};
 
@@ -31,19 +31,19 @@ fn compare<T>(
     before: &Loaded,
     after: &Loaded,
     query: &DiffQuery,
-    also: impl FnOnce(Option<DiffTree>, &Joint, &[Vec<RunCosts<'_>>; 2]) -> T,
+    also: impl FnOnce(Option<DiffTree>, &Joint, &Sides<Vec<RunCosts<'_>>>) -> T,
 ) -> Result<(Diff, T), DiffError> {
     let metric = choose(&before.runs, &after.runs, query.metric.as_deref())?;
     if let Some(least) = query.min_delta {
         least.fits(&metric.metric.name, &metric.metric.unit)?;
     }
-    let sets = [&before.runs, &after.runs];
-    let ids = [metric.before, metric.after];
+    let sets = Sides { before: &before.runs, after: &after.runs };
+    let ids = metric.ids;
     let scaling = Scaling::of(sets, ids, query)?;
-    let weights = [0, 1].map(|side| self_weights(sets[side], ids[side]));
-    let sides = [0, 1].map(|side| Side {
-        symbols: &sets[side].symbols,
-        tree: &sets[side].tree,
+    let weights = sets.zip(ids).map(|(set, metric)| self_weights(set, metric));
+    let sides = sets.map_with_side(|side, set| SideTree {
+        symbols: &set.symbols,
+        tree: &set.tree,
         weights: &weights[side],
     });
     let staged = (query.method == Method::Stages).then(|| {
@@ -57,13 +57,13 @@ fn compare<T>(
     let (identity, matching) = if let Some((staged, _)) = &staged {
         (&staged.identity, &staged.matching)
     } else {
-        let identity = Identity::of(&sides[0], &sides[1]);
-        let matching = match_anchored(&sides[0], &sides[1], &identity);
+        let identity = Identity::of(&sides.before, &sides.after);
+        let matching = match_anchored(&sides.before, &sides.after, &identity);
         own = (identity, matching);
         (&own.0, &own.1)
     };
-    let joint = join(&sides[0], &sides[1], identity, matching);
-    let runs = [0, 1].map(|side| {
+    let joint = join(&sides.before, &sides.after, identity, matching);
+    let runs = Sides::of(|side| {
         // Values are as users see them from here on.
         let shown = sets[side].metrics[ids[side].index()].shown(1);
         let calls = sets[side].metric("calls").filter(|calls| *calls != ids[side]);
@@ -80,8 +80,7 @@ fn compare<T>(
     });
     let evidence = Evidence {
         joint: &joint,
-        before: &runs[0],
-        after: &runs[1],
+        runs: runs.as_ref().map(Vec::as_slice),
         counted: metric.metric.unit != Unit::Nanoseconds,
         waits: waits::is_waiting(&metric.metric),
     };
@@ -89,7 +88,7 @@ fn compare<T>(
         let totals = runs.iter().map(|run| run.cells.total(run.metric) as f64 * run.factor);
         totals.sum::<f64>() / runs.len().max(1) as f64
     };
-    let min_delta = query.min_delta.map(|least| least.of(typical(&runs[0])));
+    let min_delta = query.min_delta.map(|least| least.of(typical(&runs.before)));
     let found = suspects(&evidence, Options { min_delta });
     let mut diff = answer(before, after, query, metric.metric, &joint, &runs, &found);
     diff.normalised = scaling.words;
@@ -104,7 +103,7 @@ fn compare<T>(
     match query.method {
         Method::Suspects => {}
         Method::CriticalGraph => {
-            let factors = [&*scaling.factors[0], &*scaling.factors[1]];
+            let factors = scaling.factors.as_ref().map(Vec::as_slice);
             critical_graph::explain(&mut diff, before, after, ids, factors, query);
         }
         Method::Paths => {
@@ -130,7 +129,7 @@ fn answer(
     query: &DiffQuery,
     metric: Metric,
     joint: &Joint,
-    runs: &[Vec<RunCosts<'_>>; 2],
+    runs: &Sides<Vec<RunCosts<'_>>>,
     found: &Explanation,
 ) -> Diff {
     let side = |loaded: &Loaded, totals: &[f64]| SideTotals {
@@ -138,40 +137,8 @@ fn answer(
         totals: totals.to_vec(),
         total: typical(totals),
     };
-    let view = |node: NodeId| {
-        FunctionView::of(&joint.symbols, joint.symbols.frame(joint.tree.frame(node)).function)
-    };
     let whole: f64 = found.suspects.iter().map(|finding| finding.delta.value).sum();
     let grown = found.change.value.max(whole);
-    let suspects = |findings: &[Finding], whole: f64| -> Vec<Suspect> {
-        (findings.iter().enumerate())
-            .filter_map(|(row, finding)| {
-                let heaviest = *finding.contexts.first()?;
-                Some(Suspect {
-                    rank: row + 1,
-                    function: view(heaviest),
-                    kind: finding.kind,
-                    path: joint.tree.path(heaviest).into_iter().map(view).collect(),
-                    contexts: finding.contexts.iter().map(|row| row.index()).collect(),
-                    before: mean(&finding.before),
-                    after: mean(&finding.after),
-                    delta: estimate(finding.delta),
-                    runs_before: finding.before.clone(),
-                    runs_after: finding.after.clone(),
-                    p_value: finding.p_value,
-                    share: if whole == 0.0 {
-                        0.0
-                    } else {
-                        (finding.delta.value / whole).clamp(0.0, 1.0)
-                    },
-                    calls: finding.calls,
-                    was: None,
-                    notes: Vec::new(),
-                    changes: Vec::new(),
-                })
-            })
-            .collect()
-    };
     let shrunk: f64 = found.improvements.iter().map(|finding| finding.delta.value).sum();
     let mut warnings = warnings::of_inputs(before, after);
     if runs.iter().any(|runs| runs.len() < 2) {
@@ -188,17 +155,17 @@ fn answer(
         verdict: found.verdict,
         before: side(before, &found.before),
         after: side(after, &found.after),
-        change: estimate(found.change),
+        change: suspect::estimate(found.change),
         p_value: found.p_value,
         threshold: found.threshold,
         normalised: None,
-        suspects: suspects(&found.suspects, grown),
-        improvements: suspects(&found.improvements, found.change.value.min(shrunk)),
-        moved: suspects(&found.moved, 0.0),
+        suspects: suspect::suspects(joint, &found.suspects, grown),
+        improvements: suspect::suspects(joint, &found.improvements, found.change.value.min(shrunk)),
+        moved: suspect::suspects(joint, &found.moved, 0.0),
         minor: found.minor,
         runtime: (found.runtime.iter())
             .map(|cost| RuntimeCost {
-                function: view(cost.row),
+                function: suspect::view(joint, cost.row),
                 before: cost.before,
                 after: cost.after,
             })
@@ -210,14 +177,6 @@ fn answer(
         stages: None,
         warnings,
     }
-}
-
-fn mean(values: &[f64]) -> f64 {
-    values.iter().sum::<f64>() / values.len().max(1) as f64
-}
-
-fn estimate(interval: Interval) -> Estimate {
-    Estimate { median: interval.value, low: interval.low, high: interval.high }
 }
 
 /// The median of the runs and the range they lie in.
@@ -247,10 +206,10 @@ fn self_weights(set: &RunSet, metric: MetricId) -> Vec<i64> {
     weights
 }
 
-fn tree(joint: &Joint, runs: &[Vec<RunCosts<'_>>; 2]) -> DiffTree {
-    let mut costs = [vec![0.0; joint.tree.len()], vec![0.0; joint.tree.len()]];
-    for (side, runs) in runs.iter().enumerate() {
-        let place = [&joint.row_of_before, &joint.row_of_after][side];
+fn tree(joint: &Joint, runs: &Sides<Vec<RunCosts<'_>>>) -> DiffTree {
+    let mut costs = Sides::same(vec![0.0; joint.tree.len()]);
+    for (side, runs) in runs.each() {
+        let place = &joint.row_of[side];
         for run in runs {
             let share = run.factor / runs.len() as f64;
             for (node, _, value) in run.cells.of(run.metric) {
@@ -264,9 +223,9 @@ fn tree(joint: &Joint, runs: &[Vec<RunCosts<'_>>; 2]) -> DiffTree {
         DiffRow {
             parent: joint.tree.parent(node).map(|parent| parent.index() as u32),
             function: function.index() as u32,
-            before: costs[0][row],
-            after: costs[1][row],
-            fate: match (joint.before[row], joint.after[row], joint.link[row]) {
+            before: costs.before[row],
+            after: costs.after[row],
+            fate: match (joint.node.before[row], joint.node.after[row], joint.link[row]) {
                 (None, _, _) => Fate::New,
                 (_, None, _) => Fate::Gone,
                 (_, _, Link::Same) => Fate::Kept,

@@ -3,7 +3,7 @@
 use perfblame_blame::{
     Call, CriticalOptions, LeastDelta, Markers, Timelines, critical_graph as compare,
 };
-use perfblame_cct::{Layer, MetricId, Unit, Warning};
+use perfblame_cct::{Layer, MetricId, Side, Sides, Unit, Warning};
 
 use super::{CriticalGraph, CriticalNode, Diff, DiffQuery, MinDelta, Verdict};
 use crate::{FunctionView, Loaded};
@@ -23,13 +23,14 @@ pub(super) fn explain(
     diff: &mut Diff,
     before: &Loaded,
     after: &Loaded,
-    metrics: [MetricId; 2],
-    scale: [&[f64]; 2],
+    metrics: Sides<MetricId>,
+    scale: Sides<&[f64]>,
     query: &DiffQuery,
 ) {
-    let runs = [before, after].map(|side| side.runs.runs.len());
-    let scale = [0, 1].map(|side| {
-        let metric = &[before, after][side].runs.metrics[metrics[side].index()];
+    let loaded = Sides { before, after };
+    let runs = loaded.map(|side| side.runs.runs.len());
+    let scale = loaded.map_with_side(|side, loaded| {
+        let metric = &loaded.runs.metrics[metrics[side].index()];
         let factor = |run: usize| scale[side].get(run).copied().unwrap_or(1.0) * metric.shown(1);
         (0..runs[side]).map(factor).collect::<Vec<f64>>()
     });
@@ -40,8 +41,8 @@ pub(super) fn explain(
         None => LeastDelta::Share(LEAST_SHARE),
     };
     let graph = compare(
-        &Timelines { runs: &before.runs, metric: metrics[0], scale: &scale[0] },
-        &Timelines { runs: &after.runs, metric: metrics[1], scale: &scale[1] },
+        &Timelines { runs: &before.runs, metric: metrics.before, scale: &scale.before },
+        &Timelines { runs: &after.runs, metric: metrics.after, scale: &scale.after },
         &CriticalOptions { least, markers: Markers::LeftOut },
     );
     diff.warnings.extend(unpaired(runs));
@@ -93,12 +94,12 @@ fn pseudo(name: &str, component: Option<&str>) -> FunctionView {
 }
 
 /// The runs of the longer side that have no partner.
-fn unpaired([before, after]: [usize; 2]) -> Option<Warning> {
-    some(before.abs_diff(after), "unpaired-runs", || {
-        let (side, most) = if before > after { ("before", before) } else { ("after", after) };
-        let least = before.min(after);
+fn unpaired(runs: Sides<usize>) -> Option<Warning> {
+    let longer = if runs.before > runs.after { Side::Before } else { Side::After };
+    let (most, least) = (runs[longer], runs[longer.other()]);
+    some(most - least, "unpaired-runs", || {
         format!(
-            "this method compares runs in pairs: of the {most} runs {side} only the first {least} have a partner, the \
+            "this method compares runs in pairs: of the {most} runs {longer} only the first {least} have a partner, the \
              rest were left out"
         )
     })

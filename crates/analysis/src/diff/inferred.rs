@@ -1,6 +1,6 @@
 //! Inferred latencies contain waiting: a suspect that grew because it waits longer says so, and for what.
 
-use perfblame_cct::{MetricId, RunSet};
+use perfblame_cct::{MetricId, RunSet, Side, Sides};
 use perfblame_latency::{LATENCY, WAITING, WaitOn};
 use perfblame_matching::Joint;
 
@@ -10,7 +10,12 @@ use super::{Diff, Kind, Suspect};
 const MOSTLY: f64 = 0.5;
 
 /// Calls suspects that mostly wait what they are.
-pub(super) fn explain(diff: &mut Diff, sets: [&RunSet; 2], joint: &Joint, factors: &[Vec<f64>; 2]) {
+pub(super) fn explain(
+    diff: &mut Diff,
+    sets: Sides<&RunSet>,
+    joint: &Joint,
+    factors: &Sides<Vec<f64>>,
+) {
     if diff.metric.name != LATENCY || sets.iter().all(|set| set.metric(WAITING).is_none()) {
         return;
     }
@@ -49,11 +54,16 @@ fn name(suspect: &mut Suspect, parts: &[(WaitOn, f64)]) {
 }
 
 /// How much more every row of both trees waits after, in a typical run.
-fn waiting(sets: [&RunSet; 2], joint: &Joint, factors: &[Vec<f64>; 2], metric: &str) -> Vec<f64> {
+fn waiting(
+    sets: Sides<&RunSet>,
+    joint: &Joint,
+    factors: &Sides<Vec<f64>>,
+    metric: &str,
+) -> Vec<f64> {
     let mut grown = vec![0.0; joint.tree.len()];
-    for (side, sign) in [(0, -1.0), (1, 1.0)] {
+    for (side, sign) in [(Side::Before, -1.0), (Side::After, 1.0)] {
         let set = sets[side];
-        let place = [&joint.row_of_before, &joint.row_of_after][side];
+        let place = &joint.row_of[side];
         let Some(metric): Option<MetricId> = set.metric(metric) else { continue };
         for (run, factor) in set.runs.iter().zip(&factors[side]) {
             let share = sign * factor / set.runs.len() as f64;

@@ -7,8 +7,8 @@
 
 use hashbrown::HashMap;
 use perfblame_blame::Label;
-use perfblame_cct::{FunctionId, Symbols};
-use perfblame_matching::{Identity, Side};
+use perfblame_cct::{FunctionId, Side, Sides, Symbols};
+use perfblame_matching::{Identity, SideTree};
 
 use super::changed::{ChangedFunction, ChangedKind, CodePlace};
 
@@ -16,9 +16,9 @@ use super::changed::{ChangedFunction, ChangedKind, CodePlace};
 #[derive(Default)]
 pub(super) struct Labels {
     /// By side and row of the function.
-    pub(super) of: [Vec<Label>; 2],
+    pub(super) of: Sides<Vec<Label>>,
     /// By side and row of the function: the row of its change.
-    pub(super) change: [Vec<Option<u32>>; 2],
+    pub(super) change: Sides<Vec<Option<u32>>>,
     /// How many changes are about a function of either profile.
     pub(super) met: usize,
     /// Functions that are said to be added or deleted and are in both profiles.
@@ -26,42 +26,40 @@ pub(super) struct Labels {
 }
 
 /// Without a word about the code: what is in one profile only counts as added or deleted.
-pub(super) fn inferred(sides: &[Side<'_>; 2]) -> Labels {
+pub(super) fn inferred(sides: &Sides<SideTree<'_>>) -> Labels {
     let elsewhere = elsewhere(sides);
-    let labels = [0, 1].map(|side: usize| {
-        let gone = if side == 0 { Label::Deleted } else { Label::Added };
+    let labels = Sides::of(|side| {
+        let gone = if side == Side::Before { Label::Deleted } else { Label::Added };
         let label = |known: &bool| if *known { Label::Unchanged } else { gone };
         elsewhere[side].iter().map(label).collect()
     });
-    let change = sides.each_ref().map(|side| vec![None; side.symbols.functions().len()]);
+    let change = sides.as_ref().map(|side| vec![None; side.symbols.functions().len()]);
     Labels { of: labels, change, ..Labels::default() }
 }
 
 /// What changes of the code say.
-pub(super) fn of_changes(sides: &[Side<'_>; 2], changes: &[ChangedFunction]) -> Labels {
+pub(super) fn of_changes(sides: &Sides<SideTree<'_>>, changes: &[ChangedFunction]) -> Labels {
     let elsewhere = elsewhere(sides);
-    let places = [0, 1].map(|side: usize| -> Vec<Option<&CodePlace>> {
-        let place = |change: &'_ ChangedFunction| match side {
-            0 => change.before.is_some(),
-            _ => change.after.is_some(),
-        };
+    let places = Sides::of(|side| -> Vec<Option<&CodePlace>> {
         changes
             .iter()
             .map(|change| {
-                let own = if side == 0 { change.before.as_ref() } else { change.after.as_ref() };
+                let own = match side {
+                    Side::Before => change.before.as_ref(),
+                    Side::After => change.after.as_ref(),
+                };
                 // A modified function is the same one on both sides, where only one is given.
-                let other = change.place().filter(|_| change.kind == ChangedKind::Modified);
-                if place(change) { own } else { other }
+                own.or(change.place().filter(|_| change.kind == ChangedKind::Modified))
             })
             .collect()
     });
-    let change = [0, 1].map(|side| assigned(sides[side].symbols, &places[side]));
+    let change = Sides::of(|side| assigned(sides[side].symbols, &places[side]));
     let mut met = vec![false; changes.len()];
     for row in change.iter().flatten().flatten() {
         met[*row as usize] = true;
     }
     // The first function of each change before and after, for those with two names.
-    let first = [0, 1].map(|side: usize| {
+    let first = Sides::of(|side| {
         let mut first: Vec<Option<FunctionId>> = vec![None; changes.len()];
         for (row, change) in change[side].iter().enumerate() {
             if let Some(change) = change {
@@ -71,7 +69,7 @@ pub(super) fn of_changes(sides: &[Side<'_>; 2], changes: &[ChangedFunction]) -> 
         first
     });
     let mut contradicted = 0;
-    let labels = [0, 1].map(|side: usize| -> Vec<Label> {
+    let labels = Sides::of(|side| -> Vec<Label> {
         let label = |(row, change): (usize, &Option<u32>)| {
             let Some(number) = change.map(|change| change as usize) else {
                 return Label::Unchanged;
@@ -79,17 +77,21 @@ pub(super) fn of_changes(sides: &[Side<'_>; 2], changes: &[ChangedFunction]) -> 
             let known = elsewhere[side][row];
             match (changes[number].kind, side) {
                 (ChangedKind::Modified, _) => Label::Modified,
-                (ChangedKind::Added, 1) | (ChangedKind::Deleted, 0) if known => {
+                (ChangedKind::Added, Side::After) | (ChangedKind::Deleted, Side::Before)
+                    if known =>
+                {
                     contradicted += 1;
                     Label::Modified
                 }
-                (ChangedKind::Added, 1) => Label::Added,
-                (ChangedKind::Deleted, 0) => Label::Deleted,
+                (ChangedKind::Added, Side::After) => Label::Added,
+                (ChangedKind::Deleted, Side::Before) => Label::Deleted,
                 (ChangedKind::Added | ChangedKind::Deleted, _) => Label::Unchanged,
                 // Modified, too; the other side says what it was called.
-                (ChangedKind::Renamed, 1) if !changes[number].hunks.is_empty() => Label::Modified,
+                (ChangedKind::Renamed, Side::After) if !changes[number].hunks.is_empty() => {
+                    Label::Modified
+                }
                 (ChangedKind::Renamed, _) => {
-                    first[1 - side][number].map_or(Label::Unchanged, Label::Renamed)
+                    first[side.other()][number].map_or(Label::Unchanged, Label::Renamed)
                 }
             }
         };
@@ -100,18 +102,17 @@ pub(super) fn of_changes(sides: &[Side<'_>; 2], changes: &[ChangedFunction]) -> 
 }
 
 /// By side and row of the function: whether the other side has it, too.
-fn elsewhere(sides: &[Side<'_>; 2]) -> [Vec<bool>; 2] {
-    let identity = Identity::by_signature(&sides[0], &sides[1], &[]);
-    let class = |side: usize, id| if side == 0 { identity.before(id) } else { identity.after(id) };
-    let mut present = [vec![false; identity.classes()], vec![false; identity.classes()]];
-    for (side, present) in present.iter_mut().enumerate() {
+fn elsewhere(sides: &Sides<SideTree<'_>>) -> Sides<Vec<bool>> {
+    let identity = Identity::by_signature(&sides.before, &sides.after, &[]);
+    let mut present = Sides::same(vec![false; identity.classes()]);
+    for (side, present) in present.each_mut() {
         for (id, _) in sides[side].symbols.functions() {
-            present[class(side, id) as usize] = true;
+            present[identity.class(side, id) as usize] = true;
         }
     }
-    [0, 1].map(|side: usize| {
+    Sides::of(|side| {
         let functions = sides[side].symbols.functions();
-        functions.map(|(id, _)| present[1 - side][class(side, id) as usize]).collect()
+        functions.map(|(id, _)| present[side.other()][identity.class(side, id) as usize]).collect()
     })
 }
 

@@ -1,13 +1,12 @@
 //! Which metric is compared: it must be there on both sides, in the same unit.
 
-use perfblame_cct::{Metric, MetricId, RunSet};
+use perfblame_cct::{Metric, MetricId, RunSet, Side, Sides};
 
 use super::DiffError;
 
 /// The metric of both sides.
 pub(super) struct Chosen {
-    pub(super) before: MetricId,
-    pub(super) after: MetricId,
+    pub(super) ids: Sides<MetricId>,
     pub(super) metric: Metric,
 }
 
@@ -27,15 +26,14 @@ pub(super) fn choose(
     let common: Vec<(MetricId, MetricId)> =
         rows.filter_map(|(row, metric)| Some((MetricId::new(row), partner(metric)?))).collect();
     let chosen = |(before_metric, after_metric): (MetricId, MetricId)| Chosen {
-        before: before_metric,
-        after: after_metric,
+        ids: Sides { before: before_metric, after: after_metric },
         metric: before.metrics[before_metric.index()].clone(),
     };
     if let Some(wanted) = wanted {
         let name = |pair: &(MetricId, MetricId)| before.metrics[pair.0.index()].name.clone();
         return common.iter().find(|pair| name(pair) == wanted).copied().map(chosen).ok_or_else(
             || DiffError::Metric {
-                side: if before.metric(wanted).is_none() { "before" } else { "after" },
+                side: if before.metric(wanted).is_none() { Side::Before } else { Side::After },
                 wanted: wanted.to_owned(),
                 known: common.iter().map(name).collect(),
             },

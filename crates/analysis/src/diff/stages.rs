@@ -3,10 +3,10 @@
 //! Whatever the two sides cost is in exactly one part: the common tree, or one of the four lists of excised subtrees.
 
 use perfblame_blame::{
-    Excised, Reason, RunCosts, StageSide, Staged, WhichSide, match_weights, share_overlap,
+    Excised, LabelledTree, Reason, RunCosts, Staged, match_weights, share_overlap,
 };
-use perfblame_cct::{CallSite, Layer, Measure, Metric, NodeId, Warning};
-use perfblame_matching::{SiblingOrder, Side, matching_score};
+use perfblame_cct::{CallSite, Layer, Measure, Metric, NodeId, Side, Sides, Warning};
+use perfblame_matching::{SiblingOrder, SideTree, matching_score};
 
 use super::labels::Labels;
 use super::{ChangedFunction, CodeChange, Diff, Verdict};
@@ -90,7 +90,7 @@ pub struct StagedSubtree {
     /// Place in its list, from 1.
     pub rank: usize,
     /// The side it is on.
-    pub side: WhichSide,
+    pub side: Side,
     /// From the root of the tree to the root of the subtree.
     pub path: Vec<FunctionView>,
     /// Where in its caller the subtree's root is called.
@@ -163,7 +163,7 @@ pub struct WeightChange {
     /// Its share after, likewise.
     pub share_after: f64,
     /// Calls before and after, where they were counted.
-    pub calls: Option<(f64, f64)>,
+    pub calls: Option<Sides<f64>>,
     /// The overlap once it is adjusted.
     pub overlap: f64,
     /// The modified methods on its path, nearest first, itself included.
@@ -180,9 +180,9 @@ pub struct Threshold {
 }
 
 /// Takes two sides apart.
-pub(super) fn take_apart(sides: &[Side<'_>; 2], labels: &Labels, metric: &Metric) -> Staged {
-    let [before, after] =
-        [0, 1].map(|side| StageSide { side: sides[side], labels: &labels.of[side] });
+pub(super) fn take_apart(sides: &Sides<SideTree<'_>>, labels: &Labels, metric: &Metric) -> Staged {
+    let Sides { before, after } =
+        Sides::of(|side| LabelledTree { tree: sides[side], labels: &labels.of[side] });
     // Which of two siblings was sampled first is chance.
     let siblings = match metric.measure {
         Measure::Exact => SiblingOrder::FirstSeen,
@@ -194,20 +194,18 @@ pub(super) fn take_apart(sides: &[Side<'_>; 2], labels: &Labels, metric: &Metric
 /// What an answer is made of.
 pub(super) struct Taken<'a> {
     pub(super) staged: &'a Staged,
-    pub(super) sides: &'a [Side<'a>; 2],
-    pub(super) runs: &'a [Vec<RunCosts<'a>>; 2],
+    pub(super) sides: &'a Sides<SideTree<'a>>,
+    pub(super) runs: &'a Sides<Vec<RunCosts<'a>>>,
     pub(super) labels: &'a Labels,
     pub(super) changes: Option<&'a [ChangedFunction]>,
 }
 
-const BOTH: [WhichSide; 2] = [WhichSide::Before, WhichSide::After];
-
 /// Explains a difference by stages.
 pub(super) fn explain(diff: &mut Diff, taken: &Taken<'_>) {
     let staged = taken.staged;
-    let costs = [0, 1].map(|side| taken.costs(side, |_| true));
-    let calls = [0, 1].map(|side| taken.calls(side));
-    let calls = calls.each_ref().map(Option::as_deref);
+    let costs = Sides::of(|side| taken.costs(side, |_| true));
+    let calls = Sides::of(|side| taken.calls(side));
+    let calls = calls.as_ref().map(Option::as_deref);
     let common = staged.common_tree();
     let mut stages = Stages {
         common: PartTotal { subtrees: common.nodes, nodes: common.nodes, ..PartTotal::default() },
@@ -218,17 +216,17 @@ pub(super) fn explain(diff: &mut Diff, taken: &Taken<'_>) {
         sampled: taken.labels.met,
         ..Stages::default()
     };
-    let pairs = staged.pairs_of(&costs[0], &costs[1]);
+    let pairs = staged.pairs_of(&costs.before, &costs.after);
     (stages.common.before, stages.common.after) =
         pairs.iter().fold((0.0, 0.0), |sum, pair| (sum.0 + pair.0, sum.1 + pair.1));
-    if let [Some(before), Some(after)] = calls {
+    if let Sides { before: Some(before), after: Some(after) } = calls {
         let counts = staged.pairs_of(before, after);
         stages.overlaps.extend(share_overlap(&counts).map(|overlap| ("calls", overlap)));
         let mean = |costs: &[f64], calls: &[f64]| -> Vec<f64> {
             let each = costs.iter().zip(calls);
             each.map(|(cost, calls)| if *calls > 0.0 { cost / calls } else { 0.0 }).collect()
         };
-        let means = staged.pairs_of(&mean(&costs[0], before), &mean(&costs[1], after));
+        let means = staged.pairs_of(&mean(&costs.before, before), &mean(&costs.after, after));
         stages.overlaps.extend(share_overlap(&means).map(|overlap| ("mean", overlap)));
     }
     stages.overlaps.extend(share_overlap(&pairs).map(|overlap| ("total", overlap)));
@@ -252,7 +250,7 @@ pub(super) fn explain(diff: &mut Diff, taken: &Taken<'_>) {
     let mut left = MOST_FUNCTIONS;
     for (adjusted, nodes) in matched.adjusted.iter().zip(pair_of) {
         let Some((old, new)) = nodes else { continue };
-        let path = taken.path(WhichSide::After, new);
+        let path = taken.path(Side::After, new);
         if path.len() > left {
             break;
         }
@@ -266,9 +264,12 @@ pub(super) fn explain(diff: &mut Diff, taken: &Taken<'_>) {
             after,
             share_before: adjusted.share_before,
             share_after: adjusted.share_after,
-            calls: calls[0].zip(calls[1]).map(|(one, other)| (of(one, old), of(other, new))),
+            calls: calls
+                .before
+                .zip(calls.after)
+                .map(|(before, after)| Sides { before: of(before, old), after: of(after, new) }),
             overlap: adjusted.overlap,
-            candidates: taken.modified_above(WhichSide::After, new),
+            candidates: taken.modified_above(Side::After, new),
         });
     }
     drop(pairs);
@@ -296,8 +297,8 @@ pub(super) fn explain(diff: &mut Diff, taken: &Taken<'_>) {
 
 impl Taken<'_> {
     /// Own cost of every node in a typical run of a side, idle time left out.
-    fn costs(&self, side: usize, of_run: impl Fn(usize) -> bool) -> Vec<f64> {
-        let Side { symbols, tree, .. } = self.sides[side];
+    fn costs(&self, side: Side, of_run: impl Fn(usize) -> bool) -> Vec<f64> {
+        let SideTree { symbols, tree, .. } = self.sides[side];
         let idle: Vec<bool> = (symbols.frames())
             .map(|(_, frame)| symbols.function(frame.function).layer == Layer::Idle)
             .collect();
@@ -315,7 +316,7 @@ impl Taken<'_> {
     }
 
     /// Calls of every node in a typical run; none where they were not counted.
-    fn calls(&self, side: usize) -> Option<Vec<f64>> {
+    fn calls(&self, side: Side) -> Option<Vec<f64>> {
         let runs = &self.runs[side];
         let mut calls = vec![0.0; self.sides[side].tree.len()];
         for run in runs {
@@ -329,20 +330,20 @@ impl Taken<'_> {
     /// How much the runs of one side overlap: every second against the others, so that the means are of as many runs as
     /// they can be. With two runs on a side that is the paper's overlap of two executions of one revision.
     fn threshold(&self) -> Threshold {
-        let of_side = |side: usize| {
+        let of_side = |side: Side| {
             if self.runs[side].len() < 2 {
                 return None;
             }
             let halves = [0, 1].map(|half| self.costs(side, |run| run % 2 == half));
             let node = |(row, costs): (usize, (&f64, &f64))| {
-                let common = self.staged.part_of(BOTH[side], NodeId::new(row)).is_none();
+                let common = self.staged.part_of(side, NodeId::new(row)).is_none();
                 common.then_some((costs.0.max(0.0), costs.1.max(0.0)))
             };
             let pairs: Vec<(f64, f64)> =
                 halves[0].iter().zip(&halves[1]).enumerate().filter_map(node).collect();
             Some((share_overlap(&pairs)?, self.runs[side].len()))
         };
-        let found: Vec<(f64, usize)> = [0, 1].into_iter().filter_map(of_side).collect();
+        let found: Vec<(f64, usize)> = Side::BOTH.into_iter().filter_map(of_side).collect();
         if found.is_empty() {
             return Threshold { overlap: DEFAULT_OVERLAP, runs: None };
         }
@@ -351,9 +352,9 @@ impl Taken<'_> {
     }
 
     /// Fills the four lists.
-    fn lists(&self, stages: &mut Stages, costs: &[Vec<f64>; 2]) {
+    fn lists(&self, stages: &mut Stages, costs: &Sides<Vec<f64>>) {
         let mut cost = vec![0.0; self.staged.excised.len()];
-        for (which, costs) in BOTH.into_iter().zip(costs) {
+        for (which, costs) in costs.each() {
             for (row, own) in costs.iter().enumerate() {
                 if let Some(part) = self.staged.part_of(which, NodeId::new(row)) {
                     cost[part] += own;
@@ -373,8 +374,8 @@ impl Taken<'_> {
             total.subtrees += 1;
             total.nodes += excised.nodes;
             match excised.side {
-                WhichSide::Before => total.before += cost[row as usize],
-                WhichSide::After => total.after += cost[row as usize],
+                Side::Before => total.before += cost[row as usize],
+                Side::After => total.after += cost[row as usize],
             }
         }
         let lists = [
@@ -412,14 +413,14 @@ impl Taken<'_> {
     fn subtree(
         &self,
         rank: usize,
-        which: WhichSide,
+        which: Side,
         excised: &Excised,
         path: Vec<FunctionView>,
         cost: f64,
         seen: usize,
     ) -> StagedSubtree {
-        let side = &self.sides[which as usize];
-        let runs = self.runs[which as usize].len();
+        let side = &self.sides[which];
+        let runs = self.runs[which].len();
         let frame = side.symbols.frame(side.tree.frame(excised.root));
         let mut candidates = self.staged.candidates(side, excised);
         StagedSubtree {
@@ -447,8 +448,8 @@ impl Taken<'_> {
         let mut seen = vec![0u32; self.staged.excised.len()];
         let mut last = vec![0u32; self.staged.excised.len()];
         let mut number = 0;
-        for which in BOTH {
-            for run in &self.runs[which as usize] {
+        for which in Side::BOTH {
+            for run in &self.runs[which] {
                 number += 1;
                 for (node, _, _) in run.cells.of(run.metric) {
                     if let Some(part) = self.staged.part_of(which, node)
@@ -462,27 +463,27 @@ impl Taken<'_> {
         seen
     }
 
-    fn view(&self, which: WhichSide, node: NodeId) -> FunctionView {
-        let side = &self.sides[which as usize];
+    fn view(&self, which: Side, node: NodeId) -> FunctionView {
+        let side = &self.sides[which];
         FunctionView::of(side.symbols, side.function_of(node))
     }
 
-    fn path(&self, which: WhichSide, node: NodeId) -> Vec<FunctionView> {
-        let path = self.sides[which as usize].tree.path(node);
+    fn path(&self, which: Side, node: NodeId) -> Vec<FunctionView> {
+        let path = self.sides[which].tree.path(node);
         path.into_iter().map(|node| self.view(which, node)).collect()
     }
 
     /// What changed in the function of a node.
-    fn changes(&self, which: WhichSide, node: NodeId) -> Vec<CodeChange> {
-        let function = self.sides[which as usize].function_of(node);
-        let row = self.labels.change[which as usize].get(function.index()).copied().flatten();
+    fn changes(&self, which: Side, node: NodeId) -> Vec<CodeChange> {
+        let function = self.sides[which].function_of(node);
+        let row = self.labels.change[which].get(function.index()).copied().flatten();
         let change = row.and_then(|row| self.changes?.get(row as usize));
         change.map(ChangedFunction::as_change).into_iter().collect()
     }
 
     /// Nodes as candidates, each function once.
-    fn named(&self, which: WhichSide, nodes: &mut dyn Iterator<Item = NodeId>) -> Vec<Candidate> {
-        let side = &self.sides[which as usize];
+    fn named(&self, which: Side, nodes: &mut dyn Iterator<Item = NodeId>) -> Vec<Candidate> {
+        let side = &self.sides[which];
         let mut known = Vec::new();
         let mut candidates = Vec::new();
         for node in nodes {
@@ -496,8 +497,8 @@ impl Taken<'_> {
         candidates
     }
 
-    fn modified_above(&self, which: WhichSide, node: NodeId) -> Vec<Candidate> {
-        let side = &self.sides[which as usize];
+    fn modified_above(&self, which: Side, node: NodeId) -> Vec<Candidate> {
+        let side = &self.sides[which];
         let modified = |node: &NodeId| self.staged.is_modified(which, side.function_of(*node));
         self.named(which, &mut side.tree.ancestors(node).filter(modified))
     }
@@ -534,7 +535,7 @@ impl Taken<'_> {
             warn("changes-not-reached", 1, message);
         }
         let has_sites =
-            |side: &Side<'_>| side.symbols.frames().any(|(_, frame)| frame.call_site.is_some());
+            |side: &SideTree<'_>| side.symbols.frames().any(|(_, frame)| frame.call_site.is_some());
         if self.sides.iter().any(|side| side.tree.len() > 1 && !has_sites(side)) {
             let message = "a profile has no lines or addresses: calls of one function from several places in its \
                            caller are one";

@@ -12,11 +12,11 @@
 
 use hashbrown::HashSet;
 use perfblame_blame::{Evidence, Explanation, Finding, Options, RunCosts, suspects};
-use perfblame_cct::{Layer, Metric, MetricId, NodeId, RunSet, Unit};
+use perfblame_cct::{Layer, Metric, MetricId, NodeId, RunSet, Side, Sides, Unit};
 use perfblame_matching::Joint;
 
-use super::{Diff, DiffQuery, Estimate, Kind, Suspect, Verdict};
-use crate::FunctionView;
+use super::suspect::{mean, rank, suspect};
+use super::{Diff, DiffQuery, Kind, Suspect, Verdict};
 
 /// The metric of waits that stand beside a profile of work.
 const WAITS: &str = "waits";
@@ -38,10 +38,10 @@ pub fn is_waiting(metric: &Metric) -> bool {
 /// Adds what waits longer to the suspects of an answer about busy time.
 pub(super) fn explain(
     diff: &mut Diff,
-    sets: [&RunSet; 2],
-    ids: [MetricId; 2],
+    sets: Sides<&RunSet>,
+    ids: Sides<MetricId>,
     joint: &Joint,
-    factors: &[Vec<f64>; 2],
+    factors: &Sides<Vec<f64>>,
     query: &DiffQuery,
 ) {
     let time = diff.metric.unit == Unit::Nanoseconds && !is_waiting(&diff.metric);
@@ -51,8 +51,8 @@ pub(super) fn explain(
     }
     // A side that never waits has no values; a row beyond its metrics has none either.
     let waits =
-        [0, 1].map(|side| known[side].unwrap_or_else(|| MetricId::new(sets[side].metrics.len())));
-    let runs = [0, 1].map(|side| {
+        known.zip(sets).map(|(id, set)| id.unwrap_or_else(|| MetricId::new(set.metrics.len())));
+    let runs = Sides::of(|side| {
         let of_run = sets[side].runs.iter().zip(&factors[side]);
         of_run
             .map(|(run, factor)| RunCosts {
@@ -64,8 +64,8 @@ pub(super) fn explain(
             })
             .collect::<Vec<_>>()
     });
-    let evidence =
-        Evidence { joint, before: &runs[0], after: &runs[1], counted: false, waits: true };
+    let runs = runs.as_ref().map(Vec::as_slice);
+    let evidence = Evidence { joint, runs, counted: false, waits: true };
     let min_delta = query.min_delta.map(|least| least.of(diff.before.total.median));
     let found = suspects(&evidence, Options { min_delta });
     let certain = found.verdict == Verdict::Regressed;
@@ -73,7 +73,7 @@ pub(super) fn explain(
         return;
     }
     let timeline = Timeline::of(sets, ids, waits, factors, diff.change.median.max(0.0));
-    let idle = [0, 1].map(|side| match known[side] {
+    let idle = known.map_with_side(|side, known| match known {
         Some(_) => sets[side].metric(IDLE),
         None => Some(waits[side]),
     });
@@ -94,15 +94,14 @@ struct Timeline {
 
 impl Timeline {
     fn of(
-        sets: [&RunSet; 2],
-        ids: [MetricId; 2],
-        waits: [MetricId; 2],
-        factors: &[Vec<f64>; 2],
+        sets: Sides<&RunSet>,
+        ids: Sides<MetricId>,
+        waits: Sides<MetricId>,
+        factors: &Sides<Vec<f64>>,
         work: f64,
     ) -> Self {
-        let mut typical = [[0.0; 2]; 2];
-        let mut furthest = [[0.0; 2]; 2];
-        for side in 0..2 {
+        // Idle time and durations of each side: the typical one, and the furthest from the other side.
+        let of_side = |side: Side| {
             let set = sets[side];
             let is_idle = |node: NodeId| {
                 let function = set.symbols.frame(set.tree.frame(node)).function;
@@ -120,18 +119,20 @@ impl Timeline {
                 idle.push(sum * factor);
                 durations.extend(run.info.duration.map(|duration| duration as f64 * factor));
             }
-            typical[side] = [median(&mut idle), median(&mut durations)];
-            // Both are in order now.
-            let end =
-                |values: &[f64]| if side == 0 { values.first() } else { values.last() }.copied();
-            furthest[side] = [end(&idle), end(&durations)].map(Option::unwrap_or_default);
-        }
-        let grown = |[before, after]: [[f64; 2]; 2], what: usize| after[what] - before[what];
-        Self {
-            idle: grown(typical, 0),
-            duration: grown(typical, 1) - work,
-            most: grown(furthest, 0).max(grown(furthest, 1) - work),
-        }
+            [idle, durations].map(|mut values| {
+                let typical = median(&mut values);
+                // They are in order now.
+                let furthest = match side {
+                    Side::Before => values.first(),
+                    Side::After => values.last(),
+                };
+                (typical, furthest.copied().unwrap_or_default())
+            })
+        };
+        let Sides { before, after } = Sides::of(of_side);
+        let [idle, duration] =
+            [0, 1].map(|what| (after[what].0 - before[what].0, after[what].1 - before[what].1));
+        Self { idle: idle.0, duration: duration.0 - work, most: idle.1.max(duration.1 - work) }
     }
 
     /// True when a wait of this much more shows in it.
@@ -158,15 +159,15 @@ fn median(values: &mut [f64]) -> f64 {
 /// How much longer the threads that wait had nothing else to do meanwhile; none where nothing tells.
 fn idled(
     finding: &Finding,
-    sets: [&RunSet; 2],
-    idle: [Option<MetricId>; 2],
+    sets: Sides<&RunSet>,
+    idle: Sides<Option<MetricId>>,
     joint: &Joint,
-    factors: &[Vec<f64>; 2],
+    factors: &Sides<Vec<f64>>,
 ) -> Option<f64> {
     let rows: HashSet<NodeId> = finding.contexts.iter().copied().collect();
-    let mut means = [0.0; 2];
-    for side in 0..2 {
-        let place = [&joint.row_of_before, &joint.row_of_after][side];
+    let mut means = Sides::same(0.0);
+    for side in Side::BOTH {
+        let place = &joint.row_of[side];
         let idle = idle[side]?;
         let runs = &sets[side].runs;
         for (run, factor) in runs.iter().zip(&factors[side]) {
@@ -175,7 +176,7 @@ fn idled(
             means[side] += sum * factor / runs.len() as f64;
         }
     }
-    Some(means[1] - means[0])
+    Some(means.after - means.before)
 }
 
 /// Puts the waits that the timeline confirms among the suspects, and says again what share each has.
@@ -215,7 +216,7 @@ fn add(
         return;
     }
     sum = confirmed.iter().map(|finding| finding.delta.value).sum();
-    diff.suspects.extend(confirmed.iter().filter_map(|finding| suspect(joint, finding)));
+    diff.suspects.extend(confirmed.iter().filter_map(|finding| wait(joint, finding)));
     let size = |suspect: &Suspect| suspect.delta.median;
     diff.suspects.sort_by(|a, b| {
         let behind = |suspect: &Suspect| busy_first && suspect.kind == Kind::Waits;
@@ -225,11 +226,7 @@ fn add(
     let all: f64 = diff.suspects.iter().map(size).sum();
     let grown =
         if timeline.idle >= sum * CORROBORATED { busy + timeline.idle } else { timeline.duration };
-    let whole = grown.max(all);
-    for (row, suspect) in diff.suspects.iter_mut().enumerate() {
-        suspect.rank = row + 1;
-        suspect.share = (suspect.delta.median / whole).clamp(0.0, 1.0);
-    }
+    rank(&mut diff.suspects, grown.max(all));
     let unsettled = matches!(diff.verdict, Verdict::Unchanged | Verdict::Inconclusive);
     if certain && unsettled {
         diff.verdict = Verdict::Regressed;
@@ -249,8 +246,8 @@ fn follow(diff: &mut Diff, joint: &Joint, confirmed: &mut Vec<&Finding>) {
         let is_more = finding.kind != Kind::New && grew_in_number(finding);
         if let Some(row) = finding.contexts.first().filter(|_| is_more) {
             let function = joint.symbols.frame(joint.tree.frame(*row)).function;
-            let (name, (before, after)) =
-                (joint.symbols.name(function), finding.calls.unwrap_or_default());
+            let name = joint.symbols.name(function);
+            let Sides { before, after } = finding.calls.unwrap_or_default();
             let longer = finding.delta.value / 1e6;
             first.notes.push(format!(
                 "meanwhile {name} waits more often, {before:.1} → {after:.1} times, +{longer:.0} ms in all"
@@ -262,45 +259,20 @@ fn follow(diff: &mut Diff, joint: &Joint, confirmed: &mut Vec<&Finding>) {
 
 /// True where more waits, not longer ones, are most of the growth.
 fn grew_in_number(finding: &Finding) -> bool {
-    let Some((before, after)) = finding.calls else { return false };
-    let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len().max(1) as f64;
+    let Some(Sides { before, after }) = finding.calls else { return false };
     let (cost, count) = (mean(&finding.after) / mean(&finding.before), after / before);
     before > 0.0 && count > 1.0 && count.ln() / cost.ln() > 0.5
 }
 
-fn suspect(joint: &Joint, finding: &Finding) -> Option<Suspect> {
-    let view = |node: NodeId| {
-        FunctionView::of(&joint.symbols, joint.symbols.frame(joint.tree.frame(node)).function)
-    };
-    let heaviest = *finding.contexts.first()?;
-    let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len().max(1) as f64;
+/// A suspect that waits longer. Waits stand after what is busy, where both are of the same size.
+fn wait(joint: &Joint, finding: &Finding) -> Option<Suspect> {
     let note = match finding.kind {
         Kind::New => "it asks for timers or requests that were not there before",
         _ => "its timers or requests take longer, and the recordings grew with them",
     };
-    Some(Suspect {
-        // After what is busy, where both are the same size.
-        rank: usize::MAX,
-        function: view(heaviest),
-        kind: Kind::Waits,
-        path: joint.tree.path(heaviest).into_iter().map(view).collect(),
-        contexts: finding.contexts.iter().map(|row| row.index()).collect(),
-        before: mean(&finding.before),
-        after: mean(&finding.after),
-        delta: Estimate {
-            median: finding.delta.value,
-            low: finding.delta.low,
-            high: finding.delta.high,
-        },
-        runs_before: finding.before.clone(),
-        runs_after: finding.after.clone(),
-        p_value: finding.p_value,
-        share: 0.0,
-        calls: None,
-        was: None,
-        notes: vec![note.to_owned()],
-        changes: Vec::new(),
-    })
+    let notes = vec![note.to_owned()];
+    let suspect = suspect(joint, finding)?;
+    Some(Suspect { rank: usize::MAX, kind: Kind::Waits, calls: None, notes, ..suspect })
 }
 
 #[cfg(test)]

@@ -1,16 +1,16 @@
 //! What was wrong with the inputs: said once, however many runs it was wrong with.
 
-use perfblame_cct::Warning;
+use perfblame_cct::{Side, Sides, Warning};
 
 use crate::Loaded;
 
 /// The warnings of all runs. The same on several runs is one with the sum of their counts; the same on both sides
 /// names neither.
 pub(super) fn of_inputs(before: &Loaded, after: &Loaded) -> Vec<Warning> {
-    let mut gathered: Vec<(Warning, [bool; 2])> = Vec::new();
-    for (side, loaded) in [before, after].into_iter().enumerate() {
+    let mut gathered: Vec<(Warning, Sides<bool>)> = Vec::new();
+    for (side, loaded) in [(Side::Before, before), (Side::After, after)] {
         for warning in loaded.runs.runs.iter().flat_map(|run| &run.warnings) {
-            let same = |known: &&mut (Warning, [bool; 2])| {
+            let same = |known: &&mut (Warning, Sides<bool>)| {
                 known.0.code == warning.code && known.0.message == warning.message
             };
             match gathered.iter_mut().find(same) {
@@ -18,14 +18,16 @@ pub(super) fn of_inputs(before: &Loaded, after: &Loaded) -> Vec<Warning> {
                     known.count = known.count.saturating_add(warning.count);
                     sides[side] = true;
                 }
-                None => gathered.push((warning.clone(), [side == 0, side == 1])),
+                None => gathered.push((warning.clone(), Sides::of(|one| one == side))),
             }
         }
     }
-    let said = |(warning, sides): (Warning, [bool; 2])| match sides {
-        [true, false] => Warning { message: format!("before: {}", warning.message), ..warning },
-        [false, true] => Warning { message: format!("after: {}", warning.message), ..warning },
-        _ => warning,
+    let said = |(warning, sides): (Warning, Sides<bool>)| match sides {
+        Sides { before: true, after: true } => warning,
+        Sides { before, .. } => {
+            let side = if before { Side::Before } else { Side::After };
+            Warning { message: format!("{side}: {}", warning.message), ..warning }
+        }
     };
     gathered.into_iter().map(said).collect()
 }

@@ -1,7 +1,7 @@
 //! What suspects were before, where that is not plain from their names.
 
-use perfblame_cct::NodeId;
-use perfblame_matching::{Identity, Joint, Link, Side, Why};
+use perfblame_cct::{NodeId, Sides};
+use perfblame_matching::{Identity, Joint, Link, SideTree, Why};
 
 use super::Suspect;
 use crate::FunctionView;
@@ -12,15 +12,17 @@ pub(super) fn annotate(
     suspects: &mut [Suspect],
     joint: &Joint,
     identity: &Identity,
-    sides: &[Side<'_>; 2],
+    sides: &Sides<SideTree<'_>>,
 ) {
-    let [before, after] = sides;
+    let Sides { before, after } = sides;
     for suspect in suspects {
         let Some(row) = suspect.contexts.first().copied().filter(|row| *row < joint.tree.len())
         else {
             continue;
         };
-        let (Some(was), Some(is)) = (joint.before[row], joint.after[row]) else { continue };
+        let (Some(was), Some(is)) = (joint.node.before[row], joint.node.after[row]) else {
+            continue;
+        };
         let (was, is) = (before.function_of(was), after.function_of(is));
         if before.symbols.name(was) != after.symbols.name(is) {
             suspect.was = Some(FunctionView::of(before.symbols, was));

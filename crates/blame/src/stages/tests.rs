@@ -18,9 +18,9 @@ struct Drawn {
 }
 
 impl Drawn {
-    fn side(&self) -> StageSide<'_> {
+    fn side(&self) -> LabelledTree<'_> {
         let Self { symbols, tree, weights, labels } = self;
-        StageSide { side: Side { symbols, tree, weights }, labels }
+        LabelledTree { tree: SideTree { symbols, tree, weights }, labels }
     }
 
     fn function(&self, name: &str) -> FunctionId {
@@ -87,12 +87,12 @@ fn drawn(before: &Drawn, after: &Drawn, staged: &Staged) -> String {
     }
     for excised in &staged.excised {
         let (sign, side) = match excised.side {
-            WhichSide::Before => ('-', before),
-            WhichSide::After => ('+', after),
+            Side::Before => ('-', before),
+            Side::After => ('+', after),
         };
         let Excised { root, reason, nodes, weight, .. } = *excised;
         let candidates = staged
-            .candidates(&side.side().side, excised)
+            .candidates(&side.side().tree, excised)
             .map(|node| side.text(node))
             .collect::<Vec<_>>();
         let _ = writeln!(

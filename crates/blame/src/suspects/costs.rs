@@ -3,7 +3,7 @@
 //! Most contexts cost too little to matter. Per-run values are kept for functions and for the contexts that are worth
 //! a look; for all others the mean of each side will do.
 
-use perfblame_cct::{Layer, NodeId};
+use perfblame_cct::{Layer, NodeId, Side, Sides};
 use perfblame_matching::for_both_sides;
 
 use super::{Evidence, RunCosts};
@@ -16,7 +16,7 @@ const VISIBLE_SHARE: f64 = 2e-4;
 /// What all runs cost, by function and by context.
 pub(super) struct Costs {
     /// How many runs there are on each side.
-    pub(super) runs: [usize; 2],
+    pub(super) runs: Sides<usize>,
     /// What one sample stands for; 0 for exact values.
     pub(super) quantum: f64,
     /// Self cost of every class in every run: `class * runs + run`, the before side's runs first.
@@ -24,9 +24,9 @@ pub(super) struct Costs {
     /// How many classes there are.
     pub(super) classes: usize,
     /// Mean self cost of every row, by side.
-    pub(super) row_self: [Vec<f64>; 2],
+    pub(super) row_self: Sides<Vec<f64>>,
     /// Mean inclusive cost of every row, by side; without what the runtime itself costs.
-    pub(super) row_inclusive: [Vec<f64>; 2],
+    pub(super) row_inclusive: Sides<Vec<f64>>,
     /// True for rows that are the runtime's own, never to be blamed.
     pub(super) runtime: Vec<bool>,
     /// Total of every run, idle time left out.
@@ -41,14 +41,14 @@ impl Costs {
     pub(super) fn of(evidence: &Evidence<'_>) -> Self {
         let joint = evidence.joint;
         let layers = Layers::of(evidence);
-        let runs = [evidence.before.len(), evidence.after.len()];
-        let count = runs[0] + runs[1];
+        let runs = evidence.runs.map(<[_]>::len);
+        let count = runs.before + runs.after;
         let classes = joint.class.iter().max().map_or(0, |most| *most as usize + 1);
         let mut class_self = vec![0.0; classes * count];
         let mut totals = vec![0.0; count];
         let mut blamable = vec![0.0; count];
         for_each_run(evidence, |run, side, costs| {
-            let place = [&joint.row_of_before, &joint.row_of_after][side];
+            let place = &joint.row_of[side];
             for (node, _, value) in costs.cells.of(costs.metric) {
                 let row = place[node.index()].index();
                 let value = value as f64 * costs.factor;
@@ -61,27 +61,26 @@ impl Costs {
                 }
             }
         });
-        let mut quanta: Vec<f64> = (evidence.before.iter().chain(evidence.after))
-            .map(|run| run.quantum * run.factor)
-            .collect();
+        let mut quanta: Vec<f64> =
+            (evidence.runs.into_iter().flatten()).map(|run| run.quantum * run.factor).collect();
         quanta.sort_by(f64::total_cmp);
         Self {
             runs,
             quantum: quanta.get(quanta.len() / 2).copied().unwrap_or(0.0),
             class_self,
             classes,
-            row_self: [Vec::new(), Vec::new()],
-            row_inclusive: [Vec::new(), Vec::new()],
+            row_self: Sides::default(),
+            row_inclusive: Sides::default(),
             runtime: layers.runtime,
             totals,
             blamable,
-            factors: evidence.before.iter().chain(evidence.after).map(|run| run.factor).collect(),
+            factors: evidence.runs.into_iter().flatten().map(|run| run.factor).collect(),
         }
     }
 
     /// How many runs there are in all.
     pub(super) fn count(&self) -> usize {
-        self.runs[0] + self.runs[1]
+        self.runs.before + self.runs.after
     }
 
     /// The self costs of a class, by run.
@@ -120,9 +119,9 @@ impl Costs {
     }
 
     /// Mean and spread of one cost, by side.
-    pub(super) fn sides(&self, values: &[f64]) -> [Spread; 2] {
-        let (before, after) = values.split_at(self.runs[0]);
-        [Spread::of(before), Spread::of(after)]
+    pub(super) fn sides(&self, values: &[f64]) -> Sides<Spread> {
+        let (before, after) = values.split_at(self.runs.before);
+        Sides { before: Spread::of(before), after: Spread::of(after) }
     }
 
     /// Fills the means of all rows, and finds the contexts that are worth a look, with their costs in every run.
@@ -130,12 +129,11 @@ impl Costs {
         let joint = evidence.joint;
         let rows = joint.tree.len();
         let Self { runtime, factors, runs, .. } = self;
-        let [of_before, of_after] = for_both_sides(rows, |side| {
+        let of = for_both_sides(rows, |side| {
             let share = 1.0 / runs[side] as f64;
             let mut means = vec![0.0; rows];
-            let first_run = [0, runs[0]][side];
-            let of_side = [evidence.before, evidence.after][side];
-            for (costs, factor) in of_side.iter().zip(&factors[first_run..]) {
+            let first_run = if side == Side::Before { 0 } else { runs.before };
+            for (costs, factor) in evidence.runs[side].iter().zip(&factors[first_run..]) {
                 let factor = factor * share;
                 for_each_value(evidence, side, *costs, |row, value| {
                     if !runtime[row] {
@@ -146,15 +144,16 @@ impl Costs {
             let whole = inclusive(evidence, &means);
             (means, whole)
         });
-        self.row_self = [of_before.0, of_after.0];
-        self.row_inclusive = [of_before.1, of_after.1];
-        let total = |side: usize| -> f64 {
-            joint.tree.roots().map(|root| self.row_inclusive[side][root.index()]).sum()
-        };
-        let least = (total(0).max(total(1)) * VISIBLE_SHARE).max(self.quantum);
+        self.row_self = Sides { before: of.before.0, after: of.after.0 };
+        self.row_inclusive = Sides { before: of.before.1, after: of.after.1 };
+        let total = self
+            .row_inclusive
+            .as_ref()
+            .map(|costs| -> f64 { joint.tree.roots().map(|root| costs[root.index()]).sum() });
+        let least = (total.before.max(total.after) * VISIBLE_SHARE).max(self.quantum);
         let shown = |row: &u32| {
             let row = *row as usize;
-            self.row_inclusive[0][row].max(self.row_inclusive[1][row]) >= least
+            self.row_inclusive.before[row].max(self.row_inclusive.after[row]) >= least
         };
         let shown: Vec<u32> = (0..rows as u32).filter(shown).collect();
         let count = factors.len();
@@ -228,10 +227,10 @@ fn inclusive(evidence: &Evidence<'_>, own: &[f64]) -> Vec<f64> {
 /// Calls `visit` with every run: its number, its side, its costs.
 pub(super) fn for_each_run<'a>(
     evidence: &Evidence<'a>,
-    mut visit: impl FnMut(usize, usize, RunCosts<'a>),
+    mut visit: impl FnMut(usize, Side, RunCosts<'a>),
 ) {
-    let before = evidence.before.iter().map(|costs| (0, costs));
-    let after = evidence.after.iter().map(|costs| (1, costs));
+    let before = evidence.runs.before.iter().map(|costs| (Side::Before, costs));
+    let after = evidence.runs.after.iter().map(|costs| (Side::After, costs));
     for (run, (side, costs)) in before.chain(after).enumerate() {
         visit(run, side, *costs);
     }
@@ -240,12 +239,12 @@ pub(super) fn for_each_run<'a>(
 /// Calls `visit` with every row and value of a run.
 fn for_each_value(
     evidence: &Evidence<'_>,
-    side: usize,
+    side: Side,
     costs: RunCosts<'_>,
     mut visit: impl FnMut(usize, f64),
 ) {
     let joint = evidence.joint;
-    let place = [&joint.row_of_before, &joint.row_of_after][side];
+    let place = &joint.row_of[side];
     for (node, _, value) in costs.cells.of(costs.metric) {
         visit(place[node.index()].index(), value as f64);
     }

@@ -1,6 +1,8 @@
 //! From groups of costs to findings: tested, sorted, cut to what explains the change.
 
-use perfblame_cct::NodeId;
+use std::collections::BTreeMap;
+
+use perfblame_cct::{NodeId, Sides};
 
 use super::costs::{Costs, Visible, for_each_run};
 use super::scale::Scale;
@@ -50,7 +52,7 @@ impl<'a> Groups<'a> {
         let mut sums = vec![0.0; costs.classes * count];
         for_each_run(evidence, |run, side, run_costs| {
             let joint = evidence.joint;
-            let place = [&joint.row_of_before, &joint.row_of_after][side];
+            let place = &joint.row_of[side];
             for (node, _, value) in run_costs.cells.of(run_costs.metric) {
                 let row = place[node.index()].index();
                 if !costs.runtime[row] {
@@ -87,7 +89,7 @@ pub(super) fn explain(
     let total = Total::of(costs, noise);
     let threshold = options.min_delta.unwrap_or_else(|| {
         (total.typical() * LEAST_SHARE)
-            .max(2.0 * costs.quantum / costs.runs[0].min(costs.runs[1]).max(1) as f64)
+            .max(2.0 * costs.quantum / costs.runs.before.min(costs.runs.after).max(1) as f64)
     });
     let single = costs.runs.iter().all(|runs| *runs < 2);
     let tested = test(costs, noise, scale, threshold, single, &values);
@@ -133,8 +135,8 @@ pub(super) fn explain(
     let judged = judge(costs, noise, scale, &total, found);
     Explanation {
         verdict: judged.verdict,
-        before: costs.totals[..costs.runs[0]].to_vec(),
-        after: costs.totals[costs.runs[0]..].to_vec(),
+        before: costs.totals[..costs.runs.before].to_vec(),
+        after: costs.totals[costs.runs.before..].to_vec(),
         change: total.change,
         p_value: total.p_value,
         threshold,
@@ -159,13 +161,13 @@ fn test<'v>(
 ) -> Vec<Tested> {
     // What could never be found is not tested, so that it does not weigh on what could.
     let enough = |class: &usize| {
-        let [before, after] = costs.sides(values(*class));
+        let Sides { before, after } = costs.sides(values(*class));
         before.mean.max(after.mean) >= threshold.max(2.0 * costs.quantum)
     };
     let classes: Vec<usize> = (0..costs.classes).filter(enough).collect();
     let differences: Vec<Difference> = (classes.iter())
         .map(|class| {
-            let [before, after] = costs.sides(values(*class));
+            let Sides { before, after } = costs.sides(values(*class));
             noise.difference(&before, &after, scale.error)
         })
         .collect();
@@ -173,7 +175,7 @@ fn test<'v>(
     let adjusted = adjusted(&p_values);
     let allowed = match costs.runs {
         _ if single => WORTH_LISTING,
-        [1, _] | [_, 1] => FALSE_DISCOVERIES_OF_ONE,
+        Sides { before: 1, .. } | Sides { after: 1, .. } => FALSE_DISCOVERIES_OF_ONE,
         _ => FALSE_DISCOVERIES,
     };
     (classes.into_iter().zip(differences).zip(adjusted))
@@ -188,7 +190,7 @@ fn test<'v>(
 
 /// The cross-check without assumptions: the runs of the two sides are apart by more than a few of them explain.
 fn runs_agree(costs: &Costs, values: &[f64]) -> bool {
-    let (before, after) = values.split_at(costs.runs[0]);
+    let (before, after) = values.split_at(costs.runs.before);
     let (p, least) = permutation_test(before, after);
     p <= (2.0 * least).max(0.05)
 }
@@ -201,28 +203,28 @@ fn finding(
     values: &[f64],
     single: bool,
 ) -> Finding {
-    let (before, after) = values.split_at(costs.runs[0]);
+    let (before, after) = values.split_at(costs.runs.before);
     let (low, high) = group.difference.interval();
     let contexts = contexts(evidence, costs, groups, group);
     let calls = calls(evidence, &contexts);
-    let [mean_before, mean_after] = costs.sides(values).map(|side| side.mean);
+    let mean = costs.sides(values).map(|side| side.mean);
     let alike = contexts.first().is_some_and(|row| {
         let top = groups.top_of_row.get(&row.index()).map(|at| groups.tops[*at].reason);
         top == Some(Reason::Alike)
     });
-    let more_calls = calls.is_some_and(|(before, after)| {
-        let (calls, cost) = (after / before, mean_after / mean_before);
+    let more_calls = calls.is_some_and(|Sides { before, after }| {
+        let (calls, cost) = (after / before, mean.after / mean.before);
         before > 0.0 && after > 0.0 && calls.ln() / cost.ln() > 0.5
     });
     // Growth alike is what more calls look like, unless there was next to nothing to grow from.
-    let often = mean_after.max(mean_before) < HARDLY_THERE * mean_after.min(mean_before);
+    let often = mean.after.max(mean.before) < HARDLY_THERE * mean.after.min(mean.before);
     let by_calls = more_calls || (alike && calls.is_none() && often);
     let kind = match group.difference.delta > 0.0 {
-        true if mean_before == 0.0 => Kind::New,
+        true if mean.before == 0.0 => Kind::New,
         true if evidence.waits => Kind::Waits,
         true if by_calls => Kind::MoreCalls,
         true => Kind::Slower,
-        false if mean_after == 0.0 => Kind::Gone,
+        false if mean.after == 0.0 => Kind::Gone,
         false if by_calls => Kind::FewerCalls,
         false => Kind::Faster,
     };
@@ -253,7 +255,7 @@ fn contexts(
         let top = groups.top_of_row.contains_key(&row);
         if groups.of_row[row] as usize == group.class && !costs.runtime[row] {
             let values = if top { &costs.row_inclusive } else { &costs.row_self };
-            let delta = (values[1][row] - values[0][row]) * sign;
+            let delta = (values.after[row] - values.before[row]) * sign;
             if delta > 0.0 {
                 rows.push((delta, node));
             }
@@ -274,9 +276,9 @@ fn contexts(
 }
 
 /// Calls of these contexts in a mean run before and after.
-fn calls(evidence: &Evidence<'_>, contexts: &[NodeId]) -> Option<(f64, f64)> {
+fn calls(evidence: &Evidence<'_>, contexts: &[NodeId]) -> Option<Sides<f64>> {
     let rows: hashbrown::HashSet<NodeId> = contexts.iter().copied().collect();
-    let mut sums = [0.0; 2];
+    let mut sums = Sides::same(0.0);
     let mut counted = true;
     for_each_run(evidence, |_, side, run| {
         let Some(calls) = run.calls else {
@@ -284,15 +286,14 @@ fn calls(evidence: &Evidence<'_>, contexts: &[NodeId]) -> Option<(f64, f64)> {
             return;
         };
         let joint = evidence.joint;
-        let place = [&joint.row_of_before, &joint.row_of_after][side];
+        let place = &joint.row_of[side];
         let sum: i64 = (run.cells.of(calls))
             .filter(|(node, _, _)| rows.contains(&place[node.index()]))
             .fold(0i64, |sum, (_, _, value)| sum.saturating_add(value));
         sums[side] += sum as f64;
     });
-    let mean = |side: usize, runs: usize| sums[side] / runs.max(1) as f64;
-    let calls = (mean(0, evidence.before.len()), mean(1, evidence.after.len()));
-    (counted && (calls.0 > 0.0 || calls.1 > 0.0)).then_some(calls)
+    let calls = sums.zip(evidence.runs).map(|(sum, runs)| sum / runs.len().max(1) as f64);
+    (counted && calls.iter().any(|calls| *calls > 0.0)).then_some(calls)
 }
 
 /// Takes out what only grew by what something else lost: calls that go by another name, and costs that left one
@@ -323,7 +324,7 @@ fn take_moved(
         .map(|finding| (roots(finding), finding.delta.value.abs(), finding.kind))
         .collect();
     let all = scaled_totals(costs, visible);
-    let whole = noise.difference(&all[0], &all[1], scale.error);
+    let whole = noise.difference(&all.before, &all.after, scale.error);
     suspects.retain_mut(|suspect| {
         let delta = suspect.delta.value;
         // Another function of another task got faster for reasons of its own. And a function that was not there before
@@ -342,13 +343,13 @@ fn take_moved(
         // Of a suspect in one main context, every caller must have grown as well.
         if let Some(at) = suspect.contexts.first().and_then(|row| visible.place_of(*row)) {
             let own = |at: usize| {
-                let [before, after] = costs.sides(visible.whole(at));
+                let Sides { before, after } = costs.sides(visible.whole(at));
                 after.mean - before.mean
             };
             if own(at) > delta * 0.5 {
                 let mut above = visible.parent[at];
                 while let (true, Some(parent)) = (stayed, above) {
-                    let [before, after] = costs.sides(visible.whole(parent as usize));
+                    let Sides { before, after } = costs.sides(visible.whole(parent as usize));
                     let difference = noise.difference(&before, &after, scale.error);
                     stayed = difference.interval().0 > 0.0;
                     above = visible.parent[parent as usize];
@@ -390,7 +391,7 @@ fn take_extracted(
         }
         let new = suspect.before.iter().chain(&suspect.after);
         let both: Vec<f64> = own.iter().zip(new).map(|(own, new)| own + new).collect();
-        let [before, after] = costs.sides(&both);
+        let Sides { before, after } = costs.sides(&both);
         let grew = noise.difference(&before, &after, scale.error).interval().0 > 0.0;
         if !grew {
             suspect.kind = Kind::Moved;
@@ -411,7 +412,7 @@ fn take_shifted(
     suspects: &mut Vec<Finding>,
 ) -> Vec<Finding> {
     let difference = |values: &[f64]| {
-        let [before, after] = costs.sides(values);
+        let Sides { before, after } = costs.sides(values);
         noise.difference(&before, &after, scale.error)
     };
     let mut moved = Vec::new();
@@ -478,26 +479,23 @@ fn take_renamed(
 /// What the runtime itself cost, the largest change first.
 fn runtime(evidence: &Evidence<'_>, costs: &Costs) -> Vec<RuntimeChange> {
     let joint = evidence.joint;
-    let mut of_class: std::collections::BTreeMap<u32, RuntimeChange> =
-        std::collections::BTreeMap::new();
+    let mut of_class: BTreeMap<u32, (NodeId, Sides<f64>)> = BTreeMap::new();
     for_each_run(evidence, |_, side, run| {
-        let place = [&joint.row_of_before, &joint.row_of_after][side];
+        let place = &joint.row_of[side];
         let share = run.factor / costs.runs[side] as f64;
         for (node, _, value) in run.cells.of(run.metric) {
             let row = place[node.index()];
             if !costs.runtime[row.index()] {
                 continue;
             }
-            let change = of_class.entry(joint.class[row.index()]).or_insert(RuntimeChange {
-                row,
-                before: 0.0,
-                after: 0.0,
-            });
-            let into = if side == 0 { &mut change.before } else { &mut change.after };
-            *into += value as f64 * share;
+            let (_, costs) =
+                of_class.entry(joint.class[row.index()]).or_insert((row, Sides::same(0.0)));
+            costs[side] += value as f64 * share;
         }
     });
-    let mut changes: Vec<_> = of_class.into_values().collect();
+    let mut changes: Vec<_> = (of_class.into_values())
+        .map(|(row, Sides { before, after })| RuntimeChange { row, before, after })
+        .collect();
     changes.sort_by(|a, b| {
         let size = |change: &RuntimeChange| (change.after - change.before).abs();
         size(b).total_cmp(&size(a)).then(a.row.cmp(&b.row))

@@ -4,6 +4,8 @@
 //! compared, as far as the runs of one side show that it varies; a factor between the sides that is larger than
 //! anything seen within them is left in, since then it is a finding.
 
+use perfblame_cct::Sides;
+
 use super::costs::Costs;
 
 /// What to multiply the costs of each run with.
@@ -26,16 +28,16 @@ pub(super) fn scale(costs: &Costs) -> Scale {
     let count = costs.count();
     let mut factors = vec![1.0; count];
     let none = |factors| Scale { factors, error: 0.0, common: 1.0 };
-    if costs.runs.contains(&0) {
+    if costs.runs.iter().any(|runs| *runs == 0) {
         return none(factors);
     }
-    let sides = [0..costs.runs[0], costs.runs[0]..count];
-    let means: Vec<[f64; 2]> = (0..costs.classes)
+    let sides = Sides { before: 0..costs.runs.before, after: costs.runs.before..count };
+    let means: Vec<Sides<f64>> = (0..costs.classes)
         .map(|class| costs.sides(costs.of_class(class)).map(|side| side.mean))
         .collect();
     // Within the sides: each run against its side's mean.
     let (mut squares, mut freedom, mut logs) = (0.0, 0.0, vec![0.0; count]);
-    for (side, runs) in sides.iter().enumerate() {
+    for (side, runs) in sides.each() {
         if runs.len() < 2 {
             continue;
         }
@@ -68,11 +70,11 @@ pub(super) fn scale(costs: &Costs) -> Scale {
     // Between the sides: never more than runs within a side make plausible.
     let between = squares / freedom * costs.runs.iter().map(|runs| 1.0 / *runs as f64).sum::<f64>();
     let fewest = *costs.runs.iter().min().unwrap_or(&1) as f64;
-    let ratios = means.iter().map(|[before, after]| (*after, *before));
+    let ratios = means.iter().map(|mean| (mean.after, mean.before));
     let (log, error) = common_ratio(costs.quantum, fewest, ratios);
     let believed = if between > 0.0 { log * between / (between + error * error) } else { 0.0 };
     let believed = believed.clamp(-BELIEVED * between.sqrt(), BELIEVED * between.sqrt());
-    for run in sides[1].clone() {
+    for run in sides.after.clone() {
         factors[run] *= (-believed).exp();
     }
     let error =

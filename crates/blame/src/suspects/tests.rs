@@ -1,11 +1,11 @@
 //! What is planted into noisy runs is named, and nothing else is.
 
 use perfblame_cct::{
-    Frame, Function, Grain, Layer, Metric, MetricId, Profile, ProfileBuilder, RunSet, Times, Unit,
-    merge_runs,
+    Frame, Function, Grain, Layer, Metric, MetricId, Profile, ProfileBuilder, RunSet, Sides, Times,
+    Unit, merge_runs,
 };
 use perfblame_fixtures::Random;
-use perfblame_matching::{Identity, Joint, Side, join, match_anchored};
+use perfblame_matching::{Identity, Joint, SideTree, join, match_anchored};
 
 use super::{Evidence, Explanation, Kind, Options, RunCosts, Verdict, suspects};
 
@@ -69,7 +69,7 @@ struct Compared {
 impl Compared {
     fn new(before: &RunSet, after: &RunSet) -> Self {
         let metric = MetricId::new(0);
-        let weights = [before, after].map(|set| {
+        let weights = Sides { before, after }.map(|set| {
             let mut weights = vec![0; set.tree.len()];
             for run in &set.runs {
                 for (node, _, value) in run.cells.of(metric) {
@@ -78,16 +78,16 @@ impl Compared {
             }
             weights
         });
-        let old = Side { symbols: &before.symbols, tree: &before.tree, weights: &weights[0] };
-        let new = Side { symbols: &after.symbols, tree: &after.tree, weights: &weights[1] };
+        let old =
+            SideTree { symbols: &before.symbols, tree: &before.tree, weights: &weights.before };
+        let new = SideTree { symbols: &after.symbols, tree: &after.tree, weights: &weights.after };
         let identity = Identity::of(&old, &new);
         let joint = join(&old, &new, &identity, &match_anchored(&old, &new, &identity));
         let found = {
             let (before, after) = (costs_of(before, metric), costs_of(after, metric));
             let evidence = Evidence {
                 joint: &joint,
-                before: &before,
-                after: &after,
+                runs: Sides { before: &before, after: &after },
                 counted: false,
                 waits: false,
             };

@@ -3,7 +3,7 @@
 //! A new call brings its whole subtree along, and a call made twice as often doubles all of it. In both cases the
 //! functions below did nothing wrong, however much more they cost.
 
-use perfblame_cct::NodeId;
+use perfblame_cct::{NodeId, Side, Sides};
 
 use super::Evidence;
 use super::costs::{Costs, Visible};
@@ -117,22 +117,22 @@ impl Look<'_> {
     }
 
     fn difference(&self, values: &[f64]) -> Difference {
-        let [before, after] = self.costs.sides(values);
+        let Sides { before, after } = self.costs.sides(values);
         self.noise.difference(&before, &after, self.scale.error)
     }
 
-    fn means(&self, at: usize) -> [f64; 2] {
+    fn means(&self, at: usize) -> Sides<f64> {
         let row = self.visible.rows[at] as usize;
-        [self.costs.row_inclusive[0][row], self.costs.row_inclusive[1][row]]
+        self.costs.row_inclusive.as_ref().map(|costs| costs[row])
     }
 
     /// The call is on one side only, and that is no accident of sampling.
     fn on_one_side(&self, at: usize, sums: &mut Sums) -> Option<Top> {
-        let [before, after] = self.means(at);
+        let Sides { before, after } = self.means(at);
         let (missing, there, reason) = if before == 0.0 && after > 0.0 {
-            (0, after, Reason::New)
+            (Side::Before, after, Reason::New)
         } else if after == 0.0 && before > 0.0 {
-            (1, before, Reason::Gone)
+            (Side::After, before, Reason::Gone)
         } else {
             return None;
         };
@@ -140,7 +140,7 @@ impl Look<'_> {
         let caller = match self.visible.parent[at] {
             Some(parent) => {
                 let means = self.means(parent as usize);
-                (means[missing] / means[1 - missing]).min(1.0)
+                (means[missing] / means[missing.other()]).min(1.0)
             }
             None => 1.0,
         };
@@ -150,7 +150,7 @@ impl Look<'_> {
         }
         // A chain of calls that were never sampled before is not one of new calls: what costs is at its end.
         let lowest = self.lowest(at);
-        let sign = if missing == 0 { 1.0 } else { -1.0 };
+        let sign = if missing == Side::Before { 1.0 } else { -1.0 };
         // One function that does nearly all of it, in whatever contexts, answers for itself.
         if let Some((change, class)) = self.most_changed(lowest, sign, sums)
             && class != self.class(lowest)
@@ -182,18 +182,19 @@ impl Look<'_> {
 
     /// All parts of a subtree changed by the same factor, and it is not one part that changed.
     fn grew_alike(&self, at: usize, whole: &Difference, sums: &mut Sums) -> bool {
-        let [before, after] = self.costs.sides(self.visible.whole(at));
+        let Sides { before, after } = self.costs.sides(self.visible.whole(at));
         if before.mean <= 0.0 || after.mean <= 0.0 {
             return false;
         }
         // Growth is looked at from the smaller side, so that it is the same whichever side came first.
-        let (small, large) = if after.mean < before.mean { (1, 0) } else { (0, 1) };
+        let small = if after.mean < before.mean { Side::After } else { Side::Before };
+        let large = small.other();
         let ratio = (after.mean / before.mean).max(before.mean / after.mean);
         let end = self.visible.end[at] as usize;
         let runs = self.costs.runs.map(|runs| runs as f64);
         let (mut squares, mut parts, mut apart) = (0.0, 0.0, 0.0);
-        let mut rest = [before.mean, after.mean];
-        let mut test = |means: [f64; 2]| {
+        let mut rest = Sides { before: before.mean, after: after.mean };
+        let mut test = |means: Sides<f64>| {
             // What nobody could have seen changing says nothing.
             let (little, much) = (means[small], means[large]);
             if little * ratio + much < 2.0 * self.costs.quantum {
@@ -212,12 +213,12 @@ impl Look<'_> {
         };
         for place in at..end {
             let row = self.visible.rows[place] as usize;
-            let means = [self.costs.row_self[0][row], self.costs.row_self[1][row]];
-            rest = [rest[0] - means[0], rest[1] - means[1]];
+            let means = self.costs.row_self.as_ref().map(|costs| costs[row]);
+            rest = rest.zip(means).map(|(rest, mean)| rest - mean);
             test(means);
         }
-        test([rest[0].max(0.0), rest[1].max(0.0)]);
-        if self.one_call_strays(at, ratio, (small, large), whole) {
+        test(rest.map(|rest| rest.max(0.0)));
+        if self.one_call_strays(at, ratio, small, whole) {
             return false;
         }
         // Of very many parts a few always stray; what they stray by must matter.
@@ -245,25 +246,20 @@ impl Look<'_> {
     }
 
     /// Costs that are spread thinly stray by little each; all of them below one call stray together.
-    fn one_call_strays(
-        &self,
-        at: usize,
-        ratio: f64,
-        sides: (usize, usize),
-        whole: &Difference,
-    ) -> bool {
+    fn one_call_strays(&self, at: usize, ratio: f64, small: Side, whole: &Difference) -> bool {
         (at + 1..self.visible.end[at] as usize).any(|call| {
             let means = self.means(call);
-            let (off, variance) = self.off(means, ratio, sides);
-            let about = ABOUT * (ratio - 1.0) * means[sides.0];
+            let (off, variance) = self.off(means, ratio, small);
+            let about = ABOUT * (ratio - 1.0) * means[small];
             off.abs() > whole.delta.abs() * MISFIT
                 && off * off > (variance + about * about) * FAR_OFF * FAR_OFF
         })
     }
 
-    /// By how much a cost is off from what it would be had it grown by a factor from the first of `sides` to the
-    /// second, and the variance of that.
-    fn off(&self, means: [f64; 2], ratio: f64, (small, large): (usize, usize)) -> (f64, f64) {
+    /// By how much a cost is off from what it would be had it grown by a factor from the `small` side to the
+    /// other, and the variance of that.
+    fn off(&self, means: Sides<f64>, ratio: f64, small: Side) -> (f64, f64) {
+        let large = small.other();
         let runs = self.costs.runs.map(|runs| runs.max(1) as f64);
         let (little, much) = (means[small], means[large]);
         let expected = self.noise.trend(much.max(ratio * little)) / runs[large];
@@ -275,16 +271,16 @@ impl Look<'_> {
     /// above it, and did below. Where nothing tells, the lowest.
     fn first_called_more(&self, at: usize) -> usize {
         let chain = self.chain(at);
-        let [before, after] = self.means(at);
-        let sides = if after < before { (1, 0) } else { (0, 1) };
+        let Sides { before, after } = self.means(at);
+        let small = if after < before { Side::After } else { Side::Before };
         let ratio = (after / before).max(before / after);
         let mut best = (0.0, chain.len() - 1);
         let mut sum = 0.0;
         for (place, pair) in chain.windows(2).enumerate().rev() {
             let (caller, callee) = (self.means(pair[0]), self.means(pair[1]));
-            let beside = [0, 1].map(|side| (caller[side] - callee[side]).max(0.0));
+            let beside = caller.zip(callee).map(|(caller, callee)| (caller - callee).max(0.0));
             let fits = |ratio: f64| {
-                let (off, variance) = self.off(beside, ratio, sides);
+                let (off, variance) = self.off(beside, ratio, small);
                 -(off * off / variance + variance.ln()) / 2.0
             };
             sum += fits(ratio) - fits(1.0);
@@ -303,7 +299,7 @@ impl Look<'_> {
     fn most_changed(&self, at: usize, sign: f64, sums: &mut Sums) -> Option<(f64, u32)> {
         for place in at..self.visible.end[at] as usize {
             let row = self.visible.rows[place] as usize;
-            let change = self.costs.row_self[1][row] - self.costs.row_self[0][row];
+            let change = self.costs.row_self.after[row] - self.costs.row_self.before[row];
             sums.add(self.class(place), change * sign);
         }
         sums.take_largest()
@@ -317,7 +313,7 @@ impl Look<'_> {
     /// From a call down to the lowest one that holds nearly all of its change, with those between.
     fn chain(&self, at: usize) -> Vec<usize> {
         let change = |at: usize| {
-            let [before, after] = self.means(at);
+            let Sides { before, after } = self.means(at);
             after - before
         };
         let mut chain = vec![at];

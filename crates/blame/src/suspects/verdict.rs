@@ -1,5 +1,7 @@
 //! What is the case, and how many runs would tell.
 
+use perfblame_cct::Sides;
+
 use super::costs::{Costs, Visible};
 use super::scale::Scale;
 use super::{Finding, Interval, Verdict};
@@ -12,7 +14,7 @@ pub(super) struct Total {
     pub(super) change: Interval,
     pub(super) p_value: Option<f64>,
     /// The runtime scatters so much that what is judged leaves it out.
-    sides: [Spread; 2],
+    sides: Sides<Spread>,
     judged: Change,
 }
 
@@ -41,12 +43,9 @@ const MOST_RUNS: f64 = 1000.0;
 impl Total {
     pub(super) fn of(costs: &Costs, noise: &Noise) -> Self {
         let sides = costs.sides(&costs.blamable);
-        let medians = {
-            let (before, after) = costs.totals.split_at(costs.runs[0]);
-            [median(before), median(after)]
-        };
+        let (before, after) = costs.totals.split_at(costs.runs.before);
         let whole = Change::of(&costs.sides(&costs.totals), costs, noise);
-        let value = medians[1] - medians[0];
+        let value = median(after) - median(before);
         let change = Interval { value, low: value - whole.half, high: value + whole.half };
         let judged = Change::of(&sides, costs, noise);
         Self { change, p_value: whole.p_value, sides, judged }
@@ -60,21 +59,21 @@ impl Total {
 
     /// A typical run's total.
     pub(super) fn typical(&self) -> f64 {
-        self.sides[0].mean.max(self.sides[1].mean)
+        self.sides.before.mean.max(self.sides.after.mean)
     }
 }
 
 impl Change {
-    fn of(sides: &[Spread; 2], costs: &Costs, noise: &Noise) -> Self {
+    fn of(sides: &Sides<Spread>, costs: &Costs, noise: &Noise) -> Self {
         let own: f64 = sides.iter().map(|side| side.runs.saturating_sub(1) as f64).sum();
-        let delta = sides[1].mean - sides[0].mean;
+        let delta = sides.after.mean - sides.before.mean;
         let (error, freedom, deviation) = if own > 0.0 {
             let pooled: f64 = (sides.iter())
                 .map(|side| side.variance * side.runs.saturating_sub(1) as f64)
                 .sum::<f64>()
                 / own;
             // Never less than what sampling alone brings.
-            let pooled = pooled.max(costs.quantum * sides[0].mean.max(sides[1].mean));
+            let pooled = pooled.max(costs.quantum * sides.before.mean.max(sides.after.mean));
             let error: f64 = sides.iter().map(|side| pooled / side.runs.max(1) as f64).sum();
             (error.sqrt(), own, pooled.sqrt())
         } else {
@@ -88,7 +87,7 @@ impl Change {
 }
 
 /// The totals of what can be blamed, with what runs as a whole differ by taken out.
-pub(super) fn scaled_totals(costs: &Costs, visible: &Visible) -> [Spread; 2] {
+pub(super) fn scaled_totals(costs: &Costs, visible: &Visible) -> Sides<Spread> {
     let mut sums = vec![0.0; costs.count()];
     for at in (0..visible.len()).filter(|at| visible.parent[*at].is_none()) {
         for (sum, value) in sums.iter_mut().zip(visible.whole(at)) {
@@ -146,7 +145,7 @@ pub(super) fn judge(
         return settled(Verdict::Unchanged);
     }
     if single {
-        let [before, after] = total.sides;
+        let Sides { before, after } = total.sides;
         let delta = after.mean - before.mean;
         let p = noise.p_of_runs(before.mean, after.mean);
         let certain = p < BEYOND_SAMPLING && delta.abs() >= threshold;
@@ -169,7 +168,7 @@ pub(super) fn judge(
         let slower = total.is_surely_slower(threshold);
         return settled(if slower { Verdict::Regressed } else { Verdict::Improved });
     }
-    let difference = noise.difference(&total.sides[0], &total.sides[1], 0.0);
+    let difference = noise.difference(&total.sides.before, &total.sides.after, 0.0);
     let delta = difference.delta;
     let alike = scale.common.ln().signum() == delta.signum();
     if total.judged.p_value.is_some_and(|p| p < CERTAIN)

@@ -4,7 +4,7 @@
 use std::cmp::Reverse;
 
 use hashbrown::HashMap;
-use perfblame_cct::NodeId;
+use perfblame_cct::{NodeId, Side, Sides};
 
 use super::Found;
 use crate::Link;
@@ -22,18 +22,18 @@ pub(super) struct Local {
     /// By class: who has it among the children being looked at.
     slots: Vec<Slot>,
     turn: u32,
-    open: [Vec<NodeId>; 2],
-    children: [Vec<NodeId>; 2],
+    open: Sides<Vec<NodeId>>,
+    children: Sides<Vec<NodeId>>,
     /// How many contexts each class has, by side; made when first asked for.
-    contexts: Option<[Vec<u32>; 2]>,
+    contexts: Option<Sides<Vec<u32>>>,
 }
 
 #[derive(Clone, Copy)]
 struct Slot {
     turn: u32,
-    count: [u32; 2],
+    count: Sides<u32>,
     /// The last one on each side.
-    node: [NodeId; 2],
+    node: Sides<NodeId>,
 }
 
 /// A pair that a frame between or another name kept apart.
@@ -43,18 +43,18 @@ struct Candidate {
     link: Link,
     weight: i128,
     /// What stands around the inner one of the two; none for those below the parents themselves.
-    within: Option<(usize, NodeId)>,
+    within: Option<(Side, NodeId)>,
 }
 
 impl Local {
     pub fn new(classes: usize) -> Self {
-        let nobody = Slot { turn: 0, count: [0; 2], node: [NodeId::new(0); 2] };
+        let nobody = Slot { turn: 0, count: Sides::same(0), node: Sides::same(NodeId::new(0)) };
         Self {
             todo: Vec::new(),
             slots: vec![nobody; classes],
             turn: 0,
-            open: [Vec::new(), Vec::new()],
-            children: [Vec::new(), Vec::new()],
+            open: Sides::default(),
+            children: Sides::default(),
             contexts: None,
         }
     }
@@ -68,16 +68,16 @@ impl Local {
 
     /// Matches everything below pairs that were made so far.
     pub fn match_below(&mut self, found: &mut Found<'_>) {
-        let [mut befores, mut afters] = std::mem::take(&mut self.children);
+        let Sides { before: mut befores, after: mut afters } = std::mem::take(&mut self.children);
         while let Some((before, after)) = self.todo.pop() {
             let (before, after) = match_only_children(found, before, after);
             befores.clear();
-            befores.extend(found.sides[0].tree.children(before));
+            befores.extend(found.sides.before.tree.children(before));
             afters.clear();
-            afters.extend(found.sides[1].tree.children(after));
+            afters.extend(found.sides.after.tree.children(after));
             self.match_children(found, &befores, &afters);
         }
-        self.children = [befores, afters];
+        self.children = Sides { before: befores, after: afters };
     }
 
     /// Matches the children of two partners, or the roots.
@@ -86,48 +86,56 @@ impl Local {
             return;
         }
         self.turn += 1;
-        for (side, nodes) in [before, after].into_iter().enumerate() {
+        for (side, nodes) in [(Side::Before, before), (Side::After, after)] {
             for node in nodes.iter().filter(|node| found.is_open(side, **node)) {
                 let slot = &mut self.slots[found.class(side, *node) as usize];
                 if slot.turn != self.turn {
-                    *slot = Slot { turn: self.turn, count: [0; 2], node: [*node; 2] };
+                    *slot =
+                        Slot { turn: self.turn, count: Sides::same(0), node: Sides::same(*node) };
                 }
                 slot.count[side] += 1;
                 slot.node[side] = *node;
             }
         }
-        let [mut gone, mut new] = std::mem::take(&mut self.open);
+        let Sides { before: mut gone, after: mut new } = std::mem::take(&mut self.open);
         gone.clear();
         new.clear();
         let mut alike: Vec<u32> = Vec::new();
         for node in before {
-            if !found.is_open(0, *node) {
+            if !found.is_open(Side::Before, *node) {
                 continue;
             }
-            let class = found.class(0, *node);
+            let class = found.class(Side::Before, *node);
             let slot = &mut self.slots[class as usize];
             match slot.count {
-                [1, 1] => {
-                    let partner = slot.node[1];
+                Sides { before: 1, after: 1 } => {
+                    let partner = slot.node.after;
                     found.pair_in_place(*node, partner);
                     self.todo.push((*node, partner));
                 }
-                [_, 0] => gone.push(*node),
+                Sides { after: 0, .. } => gone.push(*node),
                 _ => alike.push(class),
             }
         }
         new.extend(after.iter().filter(|node| {
-            found.is_open(1, **node) && self.slots[found.class(1, **node) as usize].count[0] == 0
+            found.is_open(Side::After, **node)
+                && self.slots[found.class(Side::After, **node) as usize].count.before == 0
         }));
         if !alike.is_empty() {
             alike.sort_unstable();
             alike.dedup();
-            self.match_alike(found, before, after, &alike, [&mut gone, &mut new]);
+            self.match_alike(
+                found,
+                before,
+                after,
+                &alike,
+                Sides { before: &mut gone, after: &mut new },
+            );
         }
         if !gone.is_empty() && !new.is_empty() {
             self.match_displaced(found, &gone, &new);
         }
-        self.open = [gone, new];
+        self.open = Sides { before: gone, after: new };
     }
 
     /// Siblings of one class: equal subtrees first, then by weight, as nothing else tells them apart.
@@ -137,10 +145,10 @@ impl Local {
         before: &[NodeId],
         after: &[NodeId],
         classes: &[u32],
-        left: [&mut Vec<NodeId>; 2],
+        left: Sides<&mut Vec<NodeId>>,
     ) {
         // Class, hash or none, and then what orders those that are equal so far.
-        let sorted = |found: &Found<'_>, side: usize, nodes: &[NodeId], exact: bool| {
+        let sorted = |found: &Found<'_>, side: Side, nodes: &[NodeId], exact: bool| {
             let mut rows = Vec::new();
             for node in nodes.iter().filter(|node| found.is_open(side, **node)) {
                 let class = found.class(side, *node);
@@ -155,8 +163,8 @@ impl Local {
             rows
         };
         for exact in [true, false] {
-            let befores = sorted(found, 0, before, exact);
-            let mut afters = sorted(found, 1, after, exact).into_iter().peekable();
+            let befores = sorted(found, Side::Before, before, exact);
+            let mut afters = sorted(found, Side::After, after, exact).into_iter().peekable();
             for (key, _, _, node) in befores {
                 while afters.next_if(|other| other.0 < key).is_some() {}
                 if let Some((_, _, _, partner)) = afters.next_if(|other| other.0 == key) {
@@ -165,7 +173,8 @@ impl Local {
                 }
             }
         }
-        for ((side, left), nodes) in left.into_iter().enumerate().zip([before, after]) {
+        let lists = [(Side::Before, left.before, before), (Side::After, left.after, after)];
+        for (side, left, nodes) in lists {
             left.extend(sorted(found, side, nodes, false).into_iter().map(|row| row.3));
         }
     }
@@ -177,8 +186,8 @@ impl Local {
         self.find_renamed(found, gone, new, &mut candidates);
         // The best and the second best weight of each node, and the best of what is inside it: what has a partner
         // itself gives none away.
-        let mut best: [HashMap<NodeId, (i128, i128)>; 2] = [HashMap::new(), HashMap::new()];
-        let mut inside: [HashMap<NodeId, i128>; 2] = [HashMap::new(), HashMap::new()];
+        let mut best: Sides<HashMap<NodeId, (i128, i128)>> = Sides::default();
+        let mut inside: Sides<HashMap<NodeId, i128>> = Sides::default();
         for Candidate { before, after, weight, within, .. } in &candidates {
             for (best, node) in best.iter_mut().zip([before, after]) {
                 let (first, second) = best.entry(*node).or_default();
@@ -191,7 +200,8 @@ impl Local {
             }
         }
         for Candidate { before, after, link, weight, within } in candidates {
-            let is_ahead = [before, after].into_iter().enumerate().all(|(side, node)| {
+            let both = [(Side::Before, before), (Side::After, after)];
+            let is_ahead = both.into_iter().all(|(side, node)| {
                 let (first, second) = best[side].get(&node).copied().unwrap_or_default();
                 first == weight
                     && second * AHEAD_IN_QUARTERS <= weight * 4
@@ -213,20 +223,23 @@ impl Local {
         into: &mut Vec<Candidate>,
     ) {
         for (side, tops, inner_tops, link) in
-            [(0, gone, new, Link::Wrapped), (1, new, gone, Link::Unwrapped)]
+            [(Side::Before, gone, new, Link::Wrapped), (Side::After, new, gone, Link::Unwrapped)]
         {
             let mut of_class: HashMap<u32, (NodeId, u32)> = HashMap::new();
             for node in tops {
                 of_class.entry(found.class(side, *node)).or_insert((*node, 0)).1 += 1;
             }
-            let other = 1 - side;
+            let other = side.other();
             let mut todo: Vec<_> = inner_tops.iter().map(|node| (*node, 0, *node)).collect();
             while let Some((node, depth, around)) = todo.pop() {
                 if depth > 0
                     && let Some((top, 1)) = of_class.get(&found.class(other, node))
                     && found.is_open(other, node)
                 {
-                    let (before, after) = if side == 0 { (*top, node) } else { (node, *top) };
+                    let (before, after) = match side {
+                        Side::Before => (*top, node),
+                        Side::After => (node, *top),
+                    };
                     if self.is_no_accident(found, before, after) {
                         let weight = weight_of_both(found, before, after);
                         let within = Some((other, around));
@@ -251,8 +264,8 @@ impl Local {
         into: &mut Vec<Candidate>,
     ) {
         // By class of children: whose they are, on each side; several make it nobody's.
-        let mut owner: HashMap<u32, [Option<Result<NodeId, ()>>; 2]> = HashMap::new();
-        for (side, nodes) in [gone, new].into_iter().enumerate() {
+        let mut owner: HashMap<u32, Sides<Option<Result<NodeId, ()>>>> = HashMap::new();
+        for (side, nodes) in [(Side::Before, gone), (Side::After, new)] {
             for node in nodes {
                 for child in found.sides[side].tree.children(*node) {
                     let owner = &mut owner.entry(found.class(side, child)).or_default()[side];
@@ -267,37 +280,39 @@ impl Local {
         // Weight, number and size of what two nodes call in common.
         let mut common: HashMap<(NodeId, NodeId), i128> = HashMap::new();
         for node in gone {
-            for child in found.sides[0].tree.children(*node) {
-                if let Some([Some(Ok(before)), Some(Ok(after))]) = owner.get(&found.class(0, child))
+            for child in found.sides.before.tree.children(*node) {
+                if let Some(Sides { before: Some(Ok(before)), after: Some(Ok(after)) }) =
+                    owner.get(&found.class(Side::Before, child))
                     && before == node
                 {
-                    *common.entry((*before, *after)).or_default() += mass(found, 0, child);
+                    *common.entry((*before, *after)).or_default() +=
+                        mass(found, Side::Before, child);
                 }
             }
         }
         let mut common: Vec<((NodeId, NodeId), i128)> = common.into_iter().collect();
         common.sort_unstable();
         for ((before, after), mut shared) in common {
-            let below = |side: usize, node: NodeId| -> i128 {
+            let below = |side: Side, node: NodeId| -> i128 {
                 found.sides[side].tree.children(node).map(|child| mass(found, side, child)).sum()
             };
-            let classes: HashMap<u32, ()> = (found.sides[0].tree.children(before))
-                .map(|child| (found.class(0, child), ()))
+            let classes: HashMap<u32, ()> = (found.sides.before.tree.children(before))
+                .map(|child| (found.class(Side::Before, child), ()))
                 .collect();
-            let of_after: i128 = (found.sides[1].tree.children(after))
-                .filter(|child| classes.contains_key(&found.class(1, *child)))
-                .map(|child| mass(found, 1, child))
+            let of_after: i128 = (found.sides.after.tree.children(after))
+                .filter(|child| classes.contains_key(&found.class(Side::After, *child)))
+                .map(|child| mass(found, Side::After, child))
                 .sum();
             shared = shared.min(of_after);
-            let all = below(0, before).min(below(1, after));
-            let sizes = [(0, before), (1, after)]
-                .map(|(side, node): (usize, NodeId)| found.sides[side].tree.subtree(node).len());
-            let [was, is] = [(0, before), (1, after)].map(|(side, node): (usize, NodeId)| {
+            let all = below(Side::Before, before).min(below(Side::After, after));
+            let sizes = [(Side::Before, before), (Side::After, after)]
+                .map(|(side, node)| found.sides[side].tree.subtree(node).len());
+            let [was, is] = [(Side::Before, before), (Side::After, after)].map(|(side, node)| {
                 found.sides[side].symbols.function(found.sides[side].function_of(node)).layer
             });
             let contexts = self.contexts(found);
-            let one_sided = contexts[1][found.class(0, before) as usize] == 0
-                && contexts[0][found.class(1, after) as usize] == 0;
+            let one_sided = contexts.after[found.class(Side::Before, before) as usize] == 0
+                && contexts.before[found.class(Side::After, after) as usize] == 0;
             if one_sided
                 && sizes[0].min(sizes[1]) >= 3
                 && shared * 2 >= all
@@ -311,9 +326,9 @@ impl Local {
     }
 
     /// How many contexts each class has, by side.
-    pub fn contexts(&mut self, found: &Found<'_>) -> &[Vec<u32>; 2] {
+    pub fn contexts(&mut self, found: &Found<'_>) -> &Sides<Vec<u32>> {
         self.contexts.get_or_insert_with(|| {
-            [0, 1].map(|side: usize| {
+            Sides::of(|side| {
                 let mut counts = vec![0u32; found.identity.classes()];
                 for class in &found.shapes[side].class {
                     counts[*class as usize] += 1;
@@ -327,12 +342,12 @@ impl Local {
     /// turns up below new callers all the time. The function has no other context, or what it does below is seen on both
     /// sides, or it is heavy.
     fn is_no_accident(&mut self, found: &Found<'_>, before: NodeId, after: NodeId) -> bool {
-        let class = found.class(0, before) as usize;
+        let class = found.class(Side::Before, before) as usize;
         let contexts = self.contexts(found);
-        contexts[0][class] == 1 && contexts[1][class] == 1
-            || (found.sides[0].tree.subtree(before).len() >= 2
-                && found.sides[1].tree.subtree(after).len() >= 2)
-            || (found.is_heavy(0, before) && found.is_heavy(1, after))
+        contexts.before[class] == 1 && contexts.after[class] == 1
+            || (found.sides.before.tree.subtree(before).len() >= 2
+                && found.sides.after.tree.subtree(after).len() >= 2)
+            || (found.is_heavy(Side::Before, before) && found.is_heavy(Side::After, after))
     }
 }
 
@@ -344,9 +359,9 @@ fn match_only_children(
     mut after: NodeId,
 ) -> (NodeId, NodeId) {
     while let (Some(one), Some(other)) = (
-        found.sides[0].tree.only_child(before).filter(|one| found.is_open(0, *one)),
-        found.sides[1].tree.only_child(after).filter(|other| found.is_open(1, *other)),
-    ) && found.class(0, one) == found.class(1, other)
+        found.sides.before.tree.only_child(before).filter(|one| found.is_open(Side::Before, *one)),
+        found.sides.after.tree.only_child(after).filter(|other| found.is_open(Side::After, *other)),
+    ) && found.class(Side::Before, one) == found.class(Side::After, other)
     {
         found.pair_in_place(one, other);
         (before, after) = (one, other);
@@ -355,10 +370,10 @@ fn match_only_children(
 }
 
 /// What a subtree weighs here: its weight, and its size for trees without weights.
-pub(super) fn mass(found: &Found<'_>, side: usize, node: NodeId) -> i128 {
+pub(super) fn mass(found: &Found<'_>, side: Side, node: NodeId) -> i128 {
     i128::from(found.weight(side, node).max(0)) + found.sides[side].tree.subtree(node).len() as i128
 }
 
 fn weight_of_both(found: &Found<'_>, before: NodeId, after: NodeId) -> i128 {
-    mass(found, 0, before).min(mass(found, 1, after))
+    mass(found, Side::Before, before).min(mass(found, Side::After, after))
 }

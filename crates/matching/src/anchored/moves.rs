@@ -5,7 +5,7 @@
 //! it, the caller's function decides, and if it does not, nothing does.
 
 use hashbrown::HashMap;
-use perfblame_cct::NodeId;
+use perfblame_cct::{NodeId, Side, Sides};
 
 use super::Found;
 use super::local::{Local, mass};
@@ -42,7 +42,7 @@ pub(super) fn match_moved(found: &mut Found<'_>, local: &mut Local) -> Vec<(Node
                 local.match_below(found);
                 all.push((before, after));
             }
-            for (side, open) in open.iter_mut().enumerate() {
+            for (side, open) in open.each_mut() {
                 open.retain(|node| found.is_open(side, *node));
             }
         }
@@ -52,17 +52,17 @@ pub(super) fn match_moved(found: &mut Found<'_>, local: &mut Local) -> Vec<(Node
 
 /// Open nodes, by side, whose turning up elsewhere would be no accident: the subtree has some size, the function is on
 /// both sides and in few contexts, or it is heavy.
-fn movable(found: &Found<'_>, local: &mut Local) -> [Vec<NodeId>; 2] {
+fn movable(found: &Found<'_>, local: &mut Local) -> Sides<Vec<NodeId>> {
     let contexts = local.contexts(found);
-    [0, 1].map(|side: usize| {
+    Sides::of(|side| {
         let tree = found.sides[side].tree;
         let is_movable = |node: &NodeId| {
             let class = found.class(side, *node) as usize;
-            let counts = [contexts[0][class], contexts[1][class]];
+            let counts = contexts.as_ref().map(|contexts| contexts[class]);
             let size = tree.subtree(*node).len();
             found.is_open(side, *node)
                 && size >= LEAST_SIZE
-                && counts[1 - side] > 0
+                && counts[side.other()] > 0
                 && (found.is_heavy(side, *node)
                     || (size >= LEAST_LIGHT_SIZE
                         && counts.iter().all(|count| *count <= MOST_CONTEXTS)))
@@ -92,10 +92,10 @@ impl Likeness {
 /// Movable nodes that are alone with what they must have in common.
 fn candidates(
     found: &Found<'_>,
-    open: &[Vec<NodeId>; 2],
+    open: &Sides<Vec<NodeId>>,
     likeness: Likeness,
 ) -> Vec<(NodeId, NodeId)> {
-    let key = |side: usize, node: NodeId| {
+    let key = |side: Side, node: NodeId| {
         let parent = found.sides[side].tree.parent(node);
         let caller = parent.map_or(u32::MAX, |parent| found.class(side, parent));
         let hash = found.shapes[side].hash[node.index()];
@@ -107,14 +107,14 @@ fn candidates(
             Likeness::Alike => (class, u32::MAX),
         }
     };
-    let mut rows: Vec<((u64, u32), usize, NodeId)> = Vec::new();
-    for (side, nodes) in open.iter().enumerate() {
+    let mut rows: Vec<((u64, u32), Side, NodeId)> = Vec::new();
+    for (side, nodes) in open.each() {
         rows.extend(nodes.iter().map(|node| (key(side, *node), side, *node)));
     }
     rows.sort_unstable();
     let groups = rows.chunk_by(|one, other| one.0 == other.0);
     let pairs = groups.filter_map(|group| match group {
-        [(_, 0, before), (_, 1, after)] => Some((*before, *after)),
+        [(_, Side::Before, before), (_, Side::After, after)] => Some((*before, *after)),
         _ => None,
     });
     pairs.filter(|(before, after)| is_alike(found, *before, *after)).collect()
@@ -123,9 +123,9 @@ fn candidates(
 /// Those that stand inside no other on either side. Two that stand inside each other are both left out.
 fn outermost(found: &Found<'_>, mut pairs: Vec<(NodeId, NodeId)>) -> Vec<(NodeId, NodeId)> {
     let mut inside = vec![false; pairs.len()];
-    for side in 0..2 {
+    for side in Side::BOTH {
         let mut order: Vec<(usize, usize)> = (pairs.iter().enumerate())
-            .map(|(row, pair)| (if side == 0 { pair.0 } else { pair.1 }.index(), row))
+            .map(|(row, pair)| (if side == Side::Before { pair.0 } else { pair.1 }.index(), row))
             .collect();
         order.sort_unstable();
         let mut end = 0;
@@ -141,36 +141,36 @@ fn outermost(found: &Found<'_>, mut pairs: Vec<(NodeId, NodeId)>) -> Vec<(NodeId
 
 /// True when at least half of what is below either is below the other too.
 fn is_alike(found: &Found<'_>, before: NodeId, after: NodeId) -> bool {
-    if found.shapes[0].hash[before.index()] == found.shapes[1].hash[after.index()] {
+    if found.shapes.before.hash[before.index()] == found.shapes.after.hash[after.index()] {
         return true;
     }
-    let mut classes: HashMap<u32, [i128; 2]> = HashMap::new();
-    for (side, node) in [before, after].into_iter().enumerate() {
+    let mut classes: HashMap<u32, Sides<i128>> = HashMap::new();
+    for (side, node) in [(Side::Before, before), (Side::After, after)] {
         let tree = found.sides[side].tree;
         for child in tree.children(node) {
             classes.entry(found.class(side, child)).or_default()[side] += mass(found, side, child);
         }
     }
-    let (mut common, mut all) = ([0; 2], [0; 2]);
+    let (mut common, mut all) = (Sides::same(0), Sides::same(0));
     // Sums of integers do not know an order.
     for masses in classes.values() {
-        for side in 0..2 {
+        for side in Side::BOTH {
             all[side] += masses[side];
-            common[side] += if masses[1 - side] > 0 { masses[side] } else { 0 };
+            common[side] += if masses[side.other()] > 0 { masses[side] } else { 0 };
         }
     }
-    (0..2).all(|side| common[side] > 0 && common[side] * 2 >= all[side])
+    Side::BOTH.into_iter().all(|side| common[side] > 0 && common[side] * 2 >= all[side])
 }
 
 /// How a node came to its new place: below the same caller with more or fewer frames between, or elsewhere.
 fn link(found: &Found<'_>, before: NodeId, after: NodeId) -> Link {
-    let nearest = |side: usize, node: NodeId| {
+    let nearest = |side: Side, node: NodeId| {
         let mut above = found.sides[side].tree.ancestors(node).skip(1).take(MOST_STEPS_UP);
         let first = found.sides[side].tree.parent(node);
         let matched = above.find(|node| !found.is_open(side, *node));
         matched.map(|node| (node, Some(node) == first))
     };
-    match (nearest(0, before), nearest(1, after)) {
+    match (nearest(Side::Before, before), nearest(Side::After, after)) {
         (Some((caller, near)), Some((partner, nearby)))
             if found.matching.after(caller) == Some(partner) =>
         {

@@ -2,7 +2,7 @@
 //! another name or in another place.
 
 use hashbrown::HashMap;
-use perfblame_cct::NodeId;
+use perfblame_cct::{NodeId, Side, Sides};
 
 use super::Found;
 use super::local::{Local, mass};
@@ -33,7 +33,8 @@ pub(super) fn match_parents(
         all.extend(&last);
     }
     for (before, after) in all {
-        let callers = (found.sides[0].tree.parent(before), found.sides[1].tree.parent(after));
+        let callers =
+            (found.sides.before.tree.parent(before), found.sides.after.tree.parent(after));
         let in_place = match callers {
             (Some(caller), Some(partner)) => found.matching.after(caller) == Some(partner),
             (None, None) => true,
@@ -52,34 +53,34 @@ fn candidates(
     local: &mut Local,
     pairs: &[(NodeId, NodeId)],
 ) -> Vec<(NodeId, NodeId)> {
-    let mut common: HashMap<(NodeId, NodeId), [i128; 2]> = HashMap::new();
+    let mut common: HashMap<(NodeId, NodeId), Sides<i128>> = HashMap::new();
     for (before, after) in pairs {
-        let callers = (found.sides[0].tree.parent(*before), found.sides[1].tree.parent(*after));
+        let callers =
+            (found.sides.before.tree.parent(*before), found.sides.after.tree.parent(*after));
         if let (Some(caller), Some(other)) = callers
-            && found.is_open(0, caller)
-            && found.is_open(1, other)
+            && found.is_open(Side::Before, caller)
+            && found.is_open(Side::After, other)
         {
             let sums = common.entry((caller, other)).or_default();
-            sums[0] += mass(found, 0, *before);
-            sums[1] += mass(found, 1, *after);
+            sums.before += mass(found, Side::Before, *before);
+            sums.after += mass(found, Side::After, *after);
         }
     }
     let mut common: Vec<_> = common.into_iter().collect();
     common.sort_unstable();
     let contexts = local.contexts(found);
-    let is_partner = |(before, after): (NodeId, NodeId), shared: [i128; 2]| {
-        let classes = [found.class(0, before), found.class(1, after)];
-        let one_sided =
-            contexts[1][classes[0] as usize] == 0 && contexts[0][classes[1] as usize] == 0;
-        let [was, is] = [(0, before), (1, after)].map(|(side, node): (usize, NodeId)| {
+    let is_partner = |(before, after): (NodeId, NodeId), shared: Sides<i128>| {
+        let (class, other) = (found.class(Side::Before, before), found.class(Side::After, after));
+        let one_sided = contexts.after[class as usize] == 0 && contexts.before[other as usize] == 0;
+        let both = [(Side::Before, before), (Side::After, after)];
+        let [was, is] = both.map(|(side, node)| {
             found.sides[side].symbols.function(found.sides[side].function_of(node)).layer
         });
-        let most =
-            [before, after].into_iter().zip(shared).enumerate().all(|(side, (node, shared))| {
-                let children = found.sides[side].tree.children(node);
-                shared * 2 > children.map(|child| mass(found, side, child)).sum()
-            });
-        most && (classes[0] == classes[1] || one_sided && are_of_like_layers(was, is))
+        let most = both.into_iter().zip(shared).all(|((side, node), shared)| {
+            let children = found.sides[side].tree.children(node);
+            shared * 2 > children.map(|child| mass(found, side, child)).sum()
+        });
+        most && (class == other || one_sided && are_of_like_layers(was, is))
     };
     let partners = common.into_iter().filter(|(pair, shared)| is_partner(*pair, *shared));
     partners.map(|(pair, _)| pair).collect()

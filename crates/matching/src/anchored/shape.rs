@@ -2,7 +2,7 @@
 
 use perfblame_cct::FunctionId;
 
-use crate::Side;
+use crate::SideTree;
 
 /// Classes, weights and hashes of one side's nodes.
 pub(super) struct Shape {
@@ -17,7 +17,7 @@ pub(super) struct Shape {
 }
 
 impl Shape {
-    pub fn of(side: &Side<'_>, class_of: impl Fn(FunctionId) -> u32) -> Self {
+    pub fn of(side: &SideTree<'_>, class_of: impl Fn(FunctionId) -> u32) -> Self {
         let of_frame: Vec<u32> =
             side.symbols.frames().map(|(_, frame)| class_of(frame.function)).collect();
         let tree = side.tree;

@@ -10,10 +10,14 @@ use super::*;
 use crate::{Joint, join};
 
 /// Weights of a profile's first metric, and the side they make.
-fn with_sides<T>(old: &Profile, new: &Profile, ask: impl Fn(&Side<'_>, &Side<'_>) -> T) -> T {
+fn with_sides<T>(
+    old: &Profile,
+    new: &Profile,
+    ask: impl Fn(&SideTree<'_>, &SideTree<'_>) -> T,
+) -> T {
     let weights = [old, new].map(|profile| profile.self_values(MetricId::new(0)));
-    let before = Side { symbols: &old.symbols, tree: &old.tree, weights: &weights[0] };
-    let after = Side { symbols: &new.symbols, tree: &new.tree, weights: &weights[1] };
+    let before = SideTree { symbols: &old.symbols, tree: &old.tree, weights: &weights[0] };
+    let after = SideTree { symbols: &new.symbols, tree: &new.tree, weights: &weights[1] };
     ask(&before, &after)
 }
 
@@ -27,7 +31,7 @@ fn joint_of(old: &Profile, new: &Profile) -> Joint {
     joint_with(old, new, Identity::of)
 }
 
-type IdentityOf = fn(&Side<'_>, &Side<'_>) -> Identity;
+type IdentityOf = fn(&SideTree<'_>, &SideTree<'_>) -> Identity;
 
 fn joint_with(old: &Profile, new: &Profile, identity: IdentityOf) -> Joint {
     with_sides(old, new, |before, after| {
@@ -49,17 +53,19 @@ fn check_with(identity: IdentityOf, before: &str, after: &str, expected: &Expect
         let depth = joint.tree.ancestors(node).count() * 2 - 2;
         let name = joint.symbols.name(joint.symbols.frame(joint.tree.frame(node)).function);
         let _ = write!(text, "{:depth$}{name}", "");
-        let _ =
-            match (joint.before[node.index()], joint.after[node.index()], joint.link[node.index()])
-            {
-                (None, _, _) => writeln!(text, " new"),
-                (_, None, _) => writeln!(text, " gone"),
-                (_, _, Link::Same) => writeln!(text),
-                (Some(was), _, Link::Renamed) => writeln!(text, " was {}", old.name_of(was)),
-                (_, _, Link::Wrapped) => writeln!(text, " wrapped"),
-                (_, _, Link::Unwrapped) => writeln!(text, " unwrapped"),
-                (_, _, Link::Moved) => writeln!(text, " moved"),
-            };
+        let _ = match (
+            joint.node.before[node.index()],
+            joint.node.after[node.index()],
+            joint.link[node.index()],
+        ) {
+            (None, _, _) => writeln!(text, " new"),
+            (_, None, _) => writeln!(text, " gone"),
+            (_, _, Link::Same) => writeln!(text),
+            (Some(was), _, Link::Renamed) => writeln!(text, " was {}", old.name_of(was)),
+            (_, _, Link::Wrapped) => writeln!(text, " wrapped"),
+            (_, _, Link::Unwrapped) => writeln!(text, " unwrapped"),
+            (_, _, Link::Moved) => writeln!(text, " moved"),
+        };
     }
     expected.assert_eq(&text);
 }
@@ -371,7 +377,7 @@ proptest! {
         let rows = joint.tree.len();
         // Every node of each side has exactly one row, and every row is somebody's.
         for (profile, row_of, node_of) in
-            [(&old, &joint.row_of_before, &joint.before), (&new, &joint.row_of_after, &joint.after)]
+            [(&old, &joint.row_of.before, &joint.node.before), (&new, &joint.row_of.after, &joint.node.after)]
         {
             prop_assert_eq!(node_of.iter().flatten().count(), profile.tree.len());
             for node in profile.tree.nodes() {
@@ -387,11 +393,11 @@ proptest! {
             let total: i64 = joint.tree.roots().map(|root| inclusive[root.index()]).sum();
             prop_assert_eq!(total, values.iter().sum::<i64>());
         }
-        prop_assert!((0..rows).all(|row| joint.before[row].is_some() || joint.after[row].is_some()));
+        prop_assert!((0..rows).all(|row| joint.node.before[row].is_some() || joint.node.after[row].is_some()));
         // The after side keeps its shape.
         for node in new.tree.nodes() {
-            let parent = joint.tree.parent(joint.row_of_after[node.index()]);
-            let expected = new.tree.parent(node).map(|parent| joint.row_of_after[parent.index()]);
+            let parent = joint.tree.parent(joint.row_of.after[node.index()]);
+            let expected = new.tree.parent(node).map(|parent| joint.row_of.after[parent.index()]);
             prop_assert_eq!(parent, expected);
         }
     }

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use std::num::{NonZeroU32, NonZeroU64};
 
 use crate::{
-    Identity, Matching, Pair, Side, common_tree, match_relaxed, match_strict, matching_score,
+    Identity, Matching, Pair, SideTree, common_tree, match_relaxed, match_strict, matching_score,
     overlap,
 };
 use expect_test::{Expect, expect};
@@ -14,7 +14,7 @@ use perfblame_cct::{CallSite, Cct, Frame, Function, Grain, NodeId, Symbols};
 use perfblame_fixtures::{any_samples, profile_of};
 use proptest::prelude::*;
 
-type Matcher = fn(&Side<'_>, &Side<'_>, &Identity) -> Matching;
+type Matcher = fn(&SideTree<'_>, &SideTree<'_>, &Identity) -> Matching;
 
 struct Drawn {
     symbols: Symbols,
@@ -22,8 +22,8 @@ struct Drawn {
 }
 
 impl Drawn {
-    fn side(&self) -> Side<'_> {
-        Side { symbols: &self.symbols, tree: &self.tree, weights: &[] }
+    fn side(&self) -> SideTree<'_> {
+        SideTree { symbols: &self.symbols, tree: &self.tree, weights: &[] }
     }
 
     fn text(&self, node: NodeId) -> String {

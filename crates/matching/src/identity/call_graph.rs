@@ -1,9 +1,10 @@
 //! Who calls whom, and with how much weight, around the functions that names did not settle.
 
 use hashbrown::HashMap;
+use perfblame_cct::Side;
 
 use super::work::{NONE, Row, Work};
-use crate::Side;
+use crate::SideTree;
 
 /// Stands for the caller of roots.
 pub(super) const ROOT: Row = NONE - 1;
@@ -51,17 +52,17 @@ pub(super) struct CallGraph {
 }
 
 impl CallGraph {
-    pub fn of(work: &Work<'_>, number: usize, side: &Side<'_>) -> Self {
-        let functions = work.class[number].len();
-        let open: Vec<bool> = work.class[number].iter().map(|class| *class == NONE).collect();
-        let inclusive = side.tree.inclusive(side.weights);
+    pub fn of(work: &Work<'_>, side: Side, its: &SideTree<'_>) -> Self {
+        let functions = work.class[side].len();
+        let open: Vec<bool> = work.class[side].iter().map(|class| *class == NONE).collect();
+        let inclusive = its.tree.inclusive(its.weights);
         let function_of_frame: Vec<Row> =
-            side.symbols.frames().map(|(_, frame)| frame.function.index() as Row).collect();
+            its.symbols.frames().map(|(_, frame)| frame.function.index() as Row).collect();
         let mut weights: HashMap<(Row, Row), u64> = HashMap::new();
-        for node in side.tree.nodes() {
-            let function = |node| function_of_frame[side.tree.frame(node).index()];
+        for node in its.tree.nodes() {
+            let function = |node| function_of_frame[its.tree.frame(node).index()];
             let callee = function(node);
-            let caller = side.tree.parent(node).map_or(ROOT, function);
+            let caller = its.tree.parent(node).map_or(ROOT, function);
             if open[callee as usize] || open.get(caller as usize).is_some_and(|open| *open) {
                 // Every context counts, also one that was never seen on top.
                 let weight = (inclusive[node.index()].max(0) as u64).saturating_add(1);
@@ -74,7 +75,7 @@ impl CallGraph {
             .map(|((caller, callee), weight)| (caller, callee, weight))
             .collect();
         edges.sort_unstable();
-        let total = side
+        let total = its
             .tree
             .roots()
             .fold(1, |sum: u64, root| sum.saturating_add(inclusive[root.index()].max(0) as u64));

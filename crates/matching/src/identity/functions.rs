@@ -7,10 +7,10 @@ use std::num::NonZeroU32;
 
 use hashbrown::hash_table::Entry;
 use hashbrown::{DefaultHashBuilder, HashSet, HashTable};
-use perfblame_cct::{Layer, NameKind, NameKinds, StringId, normalise_name};
+use perfblame_cct::{Layer, NameKind, NameKinds, Side, Sides, StringId, normalise_name};
 
 use super::home::home;
-use crate::Side;
+use crate::SideTree;
 
 /// Where a function starts: line and column, 0 where unknown.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -58,7 +58,7 @@ pub(super) enum Layers {
 
 /// The functions of both sides, by side and function.
 pub(super) struct Functions<'a> {
-    pub facts: [Vec<Facts>; 2],
+    pub facts: Sides<Vec<Facts>>,
     names: Texts<'a>,
     bases: RefCell<Bases>,
     /// By home: a minifier went over it before, after or both.
@@ -66,9 +66,9 @@ pub(super) struct Functions<'a> {
 }
 
 impl<'a> Functions<'a> {
-    pub fn of(before: &Side<'a>, after: &Side<'a>) -> Self {
+    pub fn of(before: &SideTree<'a>, after: &SideTree<'a>) -> Self {
         let mut names = Texts::with_room_for(before, after);
-        let mut facts = [before, after].map(|side| {
+        let mut facts = Sides { before, after }.map(|side| {
             let mut facts = Vec::with_capacity(side.symbols.functions().len());
             let used = used(side);
             for (id, function) in side.symbols.functions() {
@@ -150,11 +150,14 @@ fn base_of(name: &str) -> Cow<'_, str> {
 /// Gives functions their homes and says how many numbers that took. A component that both sides have is a home of its
 /// own, and only the others are known by what is left of their names: pages load several scripts that differ in nothing
 /// but host or query.
-fn find_homes(facts: &mut [Vec<Facts>; 2], names: &Texts<'_>) -> usize {
+fn find_homes(facts: &mut Sides<Vec<Facts>>, names: &Texts<'_>) -> usize {
+    const BEFORE: u8 = 1;
+    const AFTER: u8 = 2;
     let mut seen = vec![0u8; names.len()];
-    for (side, facts) in facts.iter().enumerate() {
+    for (side, facts) in facts.each() {
+        let seen_here = if side == Side::Before { BEFORE } else { AFTER };
         for fact in facts.iter().filter(|fact| fact.is_used) {
-            seen[fact.component as usize] |= 1 << side;
+            seen[fact.component as usize] |= seen_here;
         }
     }
     let mut keys = Texts::new();
@@ -162,7 +165,7 @@ fn find_homes(facts: &mut [Vec<Facts>; 2], names: &Texts<'_>) -> usize {
     for (component, seen) in seen.into_iter().enumerate().skip(1).filter(|(_, seen)| *seen != 0) {
         let text = names.text(component as u32);
         // No component is called like this: the number says which it is.
-        let key = if seen == 3 { format!("\0{component}").into() } else { home(text) };
+        let key = if seen == BEFORE | AFTER { format!("\0{component}").into() } else { home(text) };
         home_of[component] = keys.number(key);
     }
     for fact in facts.iter_mut().flatten() {
@@ -171,7 +174,7 @@ fn find_homes(facts: &mut [Vec<Facts>; 2], names: &Texts<'_>) -> usize {
     keys.len()
 }
 
-fn used(side: &Side<'_>) -> Vec<bool> {
+fn used(side: &SideTree<'_>) -> Vec<bool> {
     let mut frames = vec![false; side.symbols.frames().len()];
     side.tree.nodes().for_each(|node| frames[side.tree.frame(node).index()] = true);
     let mut used = vec![false; side.symbols.functions().len()];
@@ -222,7 +225,7 @@ fn is_description(name: &str) -> bool {
 
 /// Components that a minifier went over, on either side: most names have one or two letters, or nearly all at most
 /// three; or many functions share a line, and some have such names. Minifiers leave names of methods as they are.
-fn minified_homes(facts: &[Vec<Facts>; 2], names: &Texts<'_>, homes: usize) -> Vec<bool> {
+fn minified_homes(facts: &Sides<Vec<Facts>>, names: &Texts<'_>, homes: usize) -> Vec<bool> {
     let mut minified = vec![false; homes];
     for facts in facts {
         let mut counts = vec![(0u32, [0u32; 2]); homes];
@@ -286,7 +289,7 @@ impl<'a> Texts<'a> {
     }
 
     /// Room for the names of one side and some more: mostly the other has the same.
-    fn with_room_for(before: &Side<'_>, after: &Side<'_>) -> Self {
+    fn with_room_for(before: &SideTree<'_>, after: &SideTree<'_>) -> Self {
         let functions = before.symbols.functions().len().max(after.symbols.functions().len());
         let numbers = HashTable::with_capacity(functions + functions / 8);
         Self { numbers, ..Self::new() }

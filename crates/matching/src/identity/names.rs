@@ -4,7 +4,7 @@
 //! neighbours tell them apart.
 
 use hashbrown::HashMap;
-use perfblame_cct::{NameKind, NameKinds, normalise_name};
+use perfblame_cct::{NameKind, NameKinds, Side, Sides, normalise_name};
 
 use super::Why;
 use super::functions::{Facts, Naming};
@@ -41,7 +41,7 @@ pub(super) fn match_names(work: &mut Work<'_>) {
         Some((fact.name, fact.component, fact.signature, fact.layers))
     });
     let namesakes = namesakes(work);
-    let alone = |work: &Work<'_>, side: usize, row: Row| {
+    let alone = |work: &Work<'_>, side: Side, row: Row| {
         chosen(work, side, row).filter(|_| !namesakes[side][row as usize])
     };
     work.pair_unique(Why::Component, 0.9, |work, side, row| {
@@ -78,8 +78,8 @@ pub(super) fn match_names(work: &mut Work<'_>) {
 
 /// Open functions that have namesakes in their component, by side. When some of them were matched, those that are left
 /// over need not be one: a name is not enough for them.
-fn namesakes(work: &Work<'_>) -> [Vec<bool>; 2] {
-    [0, 1].map(|side| {
+fn namesakes(work: &Work<'_>) -> Sides<Vec<bool>> {
+    Sides::of(|side| {
         let facts = &work.functions.facts[side];
         let key = |fact: &Facts| (fact.name, fact.home, fact.signature, fact.layers);
         let mut counts: HashMap<_, u32> =
@@ -99,11 +99,11 @@ fn namesakes(work: &Work<'_>) -> [Vec<bool>; 2] {
 
 /// A copy that the compiler made on one side only, such as `f.constprop.0`, is the function it was made of.
 fn join_copies(work: &mut Work<'_>) {
-    let is_copy = |work: &Work<'_>, side: usize, row: Row| {
+    let is_copy = |work: &Work<'_>, side: Side, row: Row| {
         let fact = work.fact(side, row);
         fact.naming == Naming::Chosen && work.functions.is_copy(fact)
     };
-    let copies: Vec<(usize, Row)> = (0..2)
+    let copies: Vec<(Side, Row)> = (Side::BOTH.into_iter())
         .flat_map(|side| work.open(side).map(move |row| (side, row)))
         .filter(|(side, row)| is_copy(work, *side, *row))
         .collect();
@@ -112,7 +112,7 @@ fn join_copies(work: &mut Work<'_>) {
     }
     let mut classes: HashMap<_, u32> = HashMap::new();
     for (before, after, _, _) in &work.pairs {
-        for (side, row) in [(0, *before), (1, *after)] {
+        for (side, row) in [(Side::Before, *before), (Side::After, *after)] {
             let fact = work.fact(side, row);
             let class = work.class[side][row as usize];
             let known =
@@ -135,39 +135,39 @@ fn join_copies(work: &mut Work<'_>) {
 /// A component that is gone and one that is new are one file in another place when functions of several names are in
 /// both, and of no other two components as many.
 fn find_moved_files(work: &mut Work<'_>) {
-    let mut present: [Vec<bool>; 2] = [Vec::new(), Vec::new()];
+    let mut present: Sides<Vec<bool>> = Sides::default();
     let homes = work.home.iter().flatten().max().map_or(0, |most| *most as usize + 1);
-    for (side, present) in present.iter_mut().enumerate() {
+    for (side, present) in present.each_mut() {
         present.resize(homes, false);
         work.home[side].iter().for_each(|home| present[*home as usize] = true);
     }
-    let mut names: HashMap<_, [(Row, u32); 2]> = HashMap::new();
-    for side in 0..2 {
+    let mut names: HashMap<_, Sides<(Row, u32)>> = HashMap::new();
+    for side in Side::BOTH {
         for row in work.open(side) {
             let fact = work.fact(side, row);
             let home = fact.home as usize;
-            if fact.naming == Naming::Chosen && home != 0 && !present[1 - side][home] {
+            if fact.naming == Naming::Chosen && home != 0 && !present[side.other()][home] {
                 let key = (work.functions.base(fact), fact.layers);
-                let (first, count) = &mut names.entry(key).or_insert([(NONE, 0); 2])[side];
+                let (first, count) = &mut names.entry(key).or_insert(Sides::same((NONE, 0)))[side];
                 *first = (*first).min(row);
                 *count += 1;
             }
         }
     }
     let mut votes: HashMap<(u32, u32), u32> = HashMap::new();
-    for row in work.open(0) {
-        let fact = work.fact(0, row);
-        if let Some([(before, 1), (after, 1)]) =
+    for row in work.open(Side::Before) {
+        let fact = work.fact(Side::Before, row);
+        if let Some(Sides { before: (before, 1), after: (after, 1) }) =
             names.get(&(work.functions.base(fact), fact.layers))
             && *before == row
         {
-            *votes.entry((fact.home, work.fact(1, *after).home)).or_default() += 1;
+            *votes.entry((fact.home, work.fact(Side::After, *after).home)).or_default() += 1;
         }
     }
     let mut votes: Vec<((u32, u32), u32)> = votes.into_iter().collect();
     votes.sort_unstable();
     // The most votes of each component and how often: an equal second makes it nobody's.
-    let mut best = [vec![(0u32, 0u32); homes], vec![(0u32, 0u32); homes]];
+    let mut best = Sides::same(vec![(0u32, 0u32); homes]);
     for ((from, to), count) in &votes {
         for (best, home) in best.iter_mut().zip([from, to]) {
             let (most, times) = &mut best[*home as usize];
@@ -180,12 +180,12 @@ fn find_moved_files(work: &mut Work<'_>) {
     }
     let mut now = vec![0u32; homes];
     for ((from, to), count) in votes {
-        let only_best = [best[0][from as usize], best[1][to as usize]] == [(count, 1); 2];
+        let only_best = [best.before[from as usize], best.after[to as usize]] == [(count, 1); 2];
         if only_best && count >= LEAST_VOTES {
             now[to as usize] = from;
         }
     }
-    for home in &mut work.home[1] {
+    for home in &mut work.home.after {
         let from = now[*home as usize];
         if from != 0 {
             *home = from;

@@ -9,6 +9,7 @@ mod features;
 mod score;
 
 use hashbrown::HashMap;
+use perfblame_cct::{Side, Sides};
 
 use super::Why;
 use super::builds::match_same_builds;
@@ -16,7 +17,7 @@ use super::call_graph::CallGraph;
 use super::functions::Place;
 use super::places::{Places, like_name};
 use super::work::{NONE, Row, Work};
-use crate::Side;
+use crate::SideTree;
 use features::Features;
 use score::{Evidence, Scale, Scored, score};
 
@@ -42,8 +43,8 @@ const MOST_CANDIDATES: usize = 24;
 const WORK: usize = 20_000_000;
 const WORK_OF_EDGE: usize = 200;
 
-pub(super) fn match_neighbours(work: &mut Work<'_>, sides: [&Side<'_>; 2]) {
-    let graphs = [0, 1].map(|side: usize| CallGraph::of(work, side, sides[side]));
+pub(super) fn match_neighbours(work: &mut Work<'_>, sides: Sides<&SideTree<'_>>) {
+    let graphs = Sides::of(|side| CallGraph::of(work, side, sides[side]));
     match_same_builds(work, &graphs);
     let edges: usize = graphs.iter().map(|graph| graph.callers.len() + graph.callees.len()).sum();
     let mut budget = WORK + WORK_OF_EDGE * edges;
@@ -57,10 +58,12 @@ pub(super) fn match_neighbours(work: &mut Work<'_>, sides: [&Side<'_>; 2]) {
         if places.match_exact(work) > 0 {
             continue;
         }
-        let features = [0, 1].map(|side: usize| Features::of(work, &graphs[side], side));
+        let features = Sides::of(|side| Features::of(work, &graphs[side], side));
         let candidates = candidates(work, &features, &places);
-        let length = |side: usize, row| features[side].of_row(row).len();
-        let pairs = candidates.iter().map(|(before, after)| length(0, *before) + length(1, *after));
+        let length = |side: Side, row| features[side].of_row(row).len();
+        let pairs = candidates
+            .iter()
+            .map(|(before, after)| length(Side::Before, *before) + length(Side::After, *after));
         let cost: usize = pairs.sum();
         if cost > budget {
             break;
@@ -88,10 +91,10 @@ pub(super) fn match_neighbours(work: &mut Work<'_>, sides: [&Side<'_>; 2]) {
 
 /// Pairs of open functions worth a look, each once, in order. Each side proposes, so that it does not matter which side
 /// is which.
-fn candidates(work: &Work<'_>, features: &[Features; 2], places: &Places) -> Vec<(Row, Row)> {
+fn candidates(work: &Work<'_>, features: &Sides<Features>, places: &Places) -> Vec<(Row, Row)> {
     let mut found: Vec<(Row, Row)> = Vec::new();
-    for side in 0..2 {
-        let other = &features[1 - side];
+    for side in Side::BOTH {
+        let other = &features[side.other()];
         for row in work.open(side) {
             let layers = work.fact(side, row).layers;
             let home = work.home[side][row as usize];
@@ -117,17 +120,17 @@ fn candidates(work: &Work<'_>, features: &[Features; 2], places: &Places) -> Vec
                     proposed.extend(sharing.iter().map(|(_, _, row)| *row));
                 }
             }
-            proposed.retain(|row| work.fact(1 - side, *row).layers == layers);
+            proposed.retain(|row| work.fact(side.other(), *row).layers == layers);
             found.extend(
                 proposed
                     .into_iter()
-                    .map(|other| if side == 0 { (row, other) } else { (other, row) }),
+                    .map(|other| if side == Side::Before { (row, other) } else { (other, row) }),
             );
         }
     }
     // Functions of like names in one gap, where there are few of them; their features may be too common to propose them.
-    let mut groups: HashMap<_, [Vec<Row>; 2]> = HashMap::new();
-    for side in 0..2 {
+    let mut groups: HashMap<_, Sides<Vec<Row>>> = HashMap::new();
+    for side in Side::BOTH {
         for row in work.open(side) {
             let gap = places.gap(side, row);
             if gap != NONE {
@@ -138,7 +141,7 @@ fn candidates(work: &Work<'_>, features: &[Features; 2], places: &Places) -> Vec
     }
     let mut groups: Vec<_> = groups.into_values().collect();
     groups.sort_unstable();
-    for [before, after] in &groups {
+    for Sides { before, after } in &groups {
         if before.len() * after.len() <= MOST_CANDIDATES * MOST_CANDIDATES {
             for row in before {
                 found.extend(after.iter().map(|other| (*row, *other)));
@@ -151,11 +154,11 @@ fn candidates(work: &Work<'_>, features: &[Features; 2], places: &Places) -> Vec
 }
 
 /// The best and the second best score of each function, by side.
-struct Best([HashMap<Row, (f64, f64)>; 2]);
+struct Best(Sides<HashMap<Row, (f64, f64)>>);
 
 impl Best {
     fn of(scored: &[Scored]) -> Self {
-        let mut best: [HashMap<Row, (f64, f64)>; 2] = [HashMap::new(), HashMap::new()];
+        let mut best: Sides<HashMap<Row, (f64, f64)>> = Sides::default();
         for found in scored {
             for (best, row) in best.iter_mut().zip([found.before, found.after]) {
                 let (first, second) = best.entry(row).or_insert((0.0, 0.0));
@@ -170,10 +173,9 @@ impl Best {
     }
 
     /// What the best and the second best of both functions are.
-    fn of_both(&self, found: &Scored) -> [(f64, f64); 2] {
-        let [before, after] = &self.0;
-        let of = |best: &HashMap<Row, (f64, f64)>, row| best.get(&row).copied().unwrap_or_default();
-        [of(before, found.before), of(after, found.after)]
+    fn of_both(&self, found: &Scored) -> Sides<(f64, f64)> {
+        let rows = Sides { before: found.before, after: found.after };
+        self.0.as_ref().zip(rows).map(|(best, row)| best.get(&row).copied().unwrap_or_default())
     }
 }
 
@@ -196,8 +198,8 @@ fn accept(work: &mut Work<'_>, scored: &[Scored], bar: f64) -> usize {
 /// like names and the same callers, there must be as many before as after, and they must keep their distances.
 fn match_in_order(work: &mut Work<'_>, evidence: &Evidence<'_>) -> usize {
     let places = &evidence.places;
-    let mut groups: HashMap<_, [Vec<Row>; 2]> = HashMap::new();
-    for (side, features) in evidence.features.iter().enumerate() {
+    let mut groups: HashMap<_, Sides<Vec<Row>>> = HashMap::new();
+    for (side, features) in evidence.features.each() {
         for row in work.open(side) {
             let gap = places.gap(side, row);
             let callers = features.callers_of(row);
@@ -208,14 +210,14 @@ fn match_in_order(work: &mut Work<'_>, evidence: &Evidence<'_>) -> usize {
         }
     }
     let mut groups: Vec<_> = groups.into_values().collect();
-    groups.retain(|[before, after]| before.len() == after.len());
+    groups.retain(|rows| rows.before.len() == rows.after.len());
     groups.sort_unstable();
     let mut found = 0;
     for mut group in groups {
-        for (side, rows) in group.iter_mut().enumerate() {
+        for (side, rows) in group.each_mut() {
             rows.sort_by_key(|row| (work.fact(side, *row).place, *row));
         }
-        let [before, after] = &group;
+        let Sides { before, after } = &group;
         let pairs = || before.iter().copied().zip(after.iter().copied());
         let likely = pairs()
             .all(|(before, after)| score(work, evidence, before, after).score >= LEAST_IN_ORDER);
@@ -233,14 +235,19 @@ fn match_in_order(work: &mut Work<'_>, evidence: &Evidence<'_>) -> usize {
 /// the two sides, pairs by number are shifted against each other, and distances with them.
 fn keep_distances(work: &Work<'_>, pairs: impl Iterator<Item = (Row, Row)>) -> bool {
     let places = pairs.filter_map(|(before, after)| {
-        Some([work.fact(0, before).place?, work.fact(1, after).place?])
+        Some(Sides {
+            before: work.fact(Side::Before, before).place?,
+            after: work.fact(Side::After, after).place?,
+        })
     });
-    let mut last: Option<[Place; 2]> = None;
+    let mut last: Option<Sides<Place>> = None;
     for places in places {
         if let Some(above) = last {
-            let is_one_line = (0..2).all(|side| above[side].line == places[side].line);
+            let is_one_line =
+                Side::BOTH.into_iter().all(|side| above[side].line == places[side].line);
             let at = |place: Place| i64::from(if is_one_line { place.column } else { place.line });
-            let [was, is] = [0, 1].map(|side: usize| at(places[side]) - at(above[side]));
+            let Sides { before: was, after: is } =
+                Sides::of(|side| at(places[side]) - at(above[side]));
             // Two in one place have no order.
             if was.min(is) == 0 || (was - is).abs() * 4 > was.max(is) + 8 {
                 return false;
@@ -256,14 +263,16 @@ fn keep_distances(work: &Work<'_>, pairs: impl Iterator<Item = (Row, Row)>) -> b
 fn merge_undecided(work: &mut Work<'_>, scored: &[Scored]) {
     let least = BARS[BARS.len() - 1];
     let best = Best::of(scored);
-    let befores = work.class[0].len();
+    let befores = work.class.before.len();
     // Groups by their first member; functions after are numbered behind those before.
-    let mut first: Vec<u32> = (0..(befores + work.class[1].len()) as u32).collect();
+    let mut first: Vec<u32> = (0..(befores + work.class.after.len()) as u32).collect();
     let mut merged = false;
     for found in scored.iter().filter(|found| found.score >= least.max(found.bar)) {
-        let are_open = work.is_open(0, found.before) && work.is_open(1, found.after);
-        let are_namesakes = like_name(work, 0, found.before) == like_name(work, 1, found.after)
-            && work.home[0][found.before as usize] == work.home[1][found.after as usize];
+        let are_open =
+            work.is_open(Side::Before, found.before) && work.is_open(Side::After, found.after);
+        let are_namesakes = like_name(work, Side::Before, found.before)
+            == like_name(work, Side::After, found.after)
+            && work.home.before[found.before as usize] == work.home.after[found.after as usize];
         let is_near = |(first, _): (f64, f64)| first < found.score + MARGIN;
         if are_open && are_namesakes && best.of_both(found).into_iter().all(is_near) {
             let one = root(&mut first, found.before);
@@ -276,15 +285,15 @@ fn merge_undecided(work: &mut Work<'_>, scored: &[Scored]) {
         return;
     }
     let mut classes: HashMap<u32, u32> = HashMap::new();
-    for side in [1, 0] {
+    for side in [Side::After, Side::Before] {
         for row in 0..work.class[side].len() as Row {
-            let number = if side == 0 { row } else { befores as u32 + row };
+            let number = if side == Side::Before { row } else { befores as u32 + row };
             let group = root(&mut first, number);
             // A group starts with a function before, and has one after.
             if work.is_open(side, row) && (group as usize) < befores {
                 let class = match classes.get(&group) {
                     Some(class) => *class,
-                    None if side == 1 => work.new_class(),
+                    None if side == Side::After => work.new_class(),
                     None => continue,
                 };
                 classes.insert(group, class);

@@ -5,6 +5,7 @@
 //! between them.
 
 use hashbrown::HashMap;
+use perfblame_cct::{Side, Sides};
 
 use super::Why;
 use super::functions::{Naming, Place};
@@ -19,7 +20,7 @@ pub(super) fn match_unmoved(work: &mut Work<'_>) {
     // Named pairs by file: all, and those that start where they did.
     let mut named = vec![(0u32, 0u32); homes];
     for (before, after, _, _) in &work.pairs {
-        let (was, is) = (work.fact(0, *before), work.fact(1, *after));
+        let (was, is) = (work.fact(Side::Before, *before), work.fact(Side::After, *after));
         if let (Some(from), Some(to)) = (was.place, is.place)
             && was.home == is.home
         {
@@ -29,23 +30,23 @@ pub(super) fn match_unmoved(work: &mut Work<'_>) {
         }
     }
     // Files without named pairs: functions with a place by side, and those that both sides have.
-    let mut nameless = vec![([0u32; 2], 0u32); homes];
-    let mut places: HashMap<_, u32> = HashMap::new();
-    for side in 0..2 {
+    let mut nameless = vec![(Sides::same(0u32), 0u32); homes];
+    let mut places: HashMap<_, Sides<bool>> = HashMap::new();
+    for side in Side::BOTH {
         for row in work.open(side) {
             let fact = work.fact(side, row);
             if let Some(place) = fact.place {
                 let (count, both) = &mut nameless[fact.home as usize];
                 count[side] += 1;
                 let known = places.entry((fact.home, place, fact.name)).or_default();
-                *known |= 1 << side;
-                *both += u32::from(side == 1 && *known == 3);
+                known[side] = true;
+                *both += u32::from(side == Side::After && known.before);
             }
         }
     }
     let is_unmoved = |home: u32| {
         let (all, unmoved) = named[home as usize];
-        let ([before, after], both) = nameless[home as usize];
+        let (Sides { before, after }, both) = nameless[home as usize];
         let fewer = before.min(after);
         if all > 0 {
             unmoved * 10 >= all * UNMOVED_IN_TEN
@@ -63,8 +64,8 @@ pub(super) fn match_unmoved(work: &mut Work<'_>) {
 /// Anchors on both sides of a stretch of a file, each as its place before and after.
 #[derive(Clone, Copy, Debug, Default)]
 struct Gap {
-    low: Option<[Place; 2]>,
-    high: Option<[Place; 2]>,
+    low: Option<Sides<Place>>,
+    high: Option<Sides<Place>>,
 }
 
 /// What places say about two functions of one file.
@@ -84,40 +85,40 @@ pub(super) enum Fit {
 
 /// The gap of every open function that has a place, by side.
 pub(super) struct Places {
-    gap_of: [Vec<u32>; 2],
+    gap_of: Sides<Vec<u32>>,
     gaps: Vec<Gap>,
 }
 
 impl Places {
     pub fn of(work: &Work<'_>) -> Self {
         let homes = work.home.iter().flatten().max().map_or(0, |most| *most as usize + 1);
-        let mut anchors: Vec<(u32, [Place; 2])> = Vec::new();
+        let mut anchors: Vec<(u32, Sides<Place>)> = Vec::new();
         for (before, after, _, _) in &work.pairs {
-            let home = work.home[0][*before as usize];
+            let home = work.home.before[*before as usize];
             if let (Some(from), Some(to)) =
-                (work.fact(0, *before).place, work.fact(1, *after).place)
+                (work.fact(Side::Before, *before).place, work.fact(Side::After, *after).place)
                 && home != 0
-                && home == work.home[1][*after as usize]
+                && home == work.home.after[*after as usize]
             {
-                anchors.push((home, [from, to]));
+                anchors.push((home, Sides::new(from, to)));
             }
         }
         // Who shares its place with another is no anchor: nothing can be said to stand between the two.
-        let mut sharing: HashMap<(u32, usize, Place), u32> = HashMap::new();
+        let mut sharing: HashMap<(u32, Side, Place), u32> = HashMap::new();
         for (home, places) in &anchors {
-            for (side, place) in places.iter().enumerate() {
+            for (side, place) in places.each() {
                 *sharing.entry((*home, side, *place)).or_default() += 1;
             }
         }
         anchors.retain(|(home, places)| {
-            let is_alone = |side: usize| sharing.get(&(*home, side, places[side])) == Some(&1);
-            is_alone(0) && is_alone(1)
+            let is_alone = |side: Side| sharing.get(&(*home, side, places[side])) == Some(&1);
+            Side::BOTH.into_iter().all(is_alone)
         });
         anchors.sort_unstable();
         let mut gaps = Vec::new();
         // By file: its first gap and its anchors, those that keep the order of all others.
         let mut first_gap = vec![NONE; homes];
-        let mut chain: Vec<[Place; 2]> = Vec::new();
+        let mut chain: Vec<Sides<Place>> = Vec::new();
         let mut chain_of = vec![(0usize, 0usize); homes];
         for group in anchors.chunk_by(|one, other| one.0 == other.0) {
             let home = group[0].0 as usize;
@@ -130,7 +131,7 @@ impl Places {
                 gaps.push(Gap { low, high: chain.get(at).copied() });
             }
         }
-        let gap_of = [0, 1].map(|side: usize| {
+        let gap_of = Sides::of(|side| {
             let mut gap_of = vec![NONE; work.class[side].len()];
             for row in work.open(side) {
                 let home = work.home[side][row as usize] as usize;
@@ -151,7 +152,7 @@ impl Places {
     }
 
     /// The gap of an open function; [`NONE`] when it has no place.
-    pub fn gap(&self, side: usize, row: Row) -> u32 {
+    pub fn gap(&self, side: Side, row: Row) -> u32 {
         self.gap_of[side][row as usize]
     }
 
@@ -162,11 +163,11 @@ impl Places {
     }
 
     pub fn fit(&self, work: &Work<'_>, before: Row, after: Row) -> Fit {
-        if work.home[0][before as usize] != work.home[1][after as usize] {
+        if work.home.before[before as usize] != work.home.after[after as usize] {
             return Fit::Unknown;
         }
-        let (gap, other) = (self.gap(0, before), self.gap(1, after));
-        let places = work.fact(0, before).place.zip(work.fact(1, after).place);
+        let (gap, other) = (self.gap(Side::Before, before), self.gap(Side::After, after));
+        let places = work.fact(Side::Before, before).place.zip(work.fact(Side::After, after).place);
         let Some((from, to)) = places.filter(|_| gap != NONE && other != NONE) else {
             return Fit::Unknown;
         };
@@ -174,15 +175,15 @@ impl Places {
             return Fit::Against;
         }
         let Gap { low, high } = self.gaps[gap as usize];
-        let alike = |anchor: Option<[Place; 2]>| {
-            anchor.map_or(Alike::No, |anchor| moved_alike(anchor, [from, to]))
+        let alike = |anchor: Option<Sides<Place>>| {
+            anchor.map_or(Alike::No, |anchor| moved_alike(anchor, Sides::new(from, to)))
         };
         match (self.is_rigid(gap), alike(low).max(alike(high))) {
             (true, Alike::Yes) => Fit::Exact,
             (true, Alike::No) => Fit::Against,
             (_, Alike::Line) | (false, Alike::Yes) => Fit::Likely,
             (false, Alike::No) => match low.zip(high) {
-                Some((low, high)) => between(low, high, [from, to]),
+                Some((low, high)) => between(low, high, Sides::new(from, to)),
                 None => Fit::Between,
             },
         }
@@ -195,14 +196,14 @@ impl Places {
             let gap = self.gap(side, row);
             let place = work.fact(side, row).place?;
             let gap = (gap != NONE && self.is_rigid(gap)).then_some(gap)?;
-            let [from, to] = self.gaps[gap as usize].low?;
+            let Sides { before: from, after: to } = self.gaps[gap as usize].low?;
             // On the before side, where it should be after.
             let expected = match side {
-                1 => Some(place),
-                _ if place.line == from.line => (place.column.checked_sub(from.column))
+                Side::After => Some(place),
+                Side::Before if place.line == from.line => (place.column.checked_sub(from.column))
                     .and_then(|more| to.column.checked_add(more))
                     .map(|column| Place { line: to.line, column }),
-                _ => (place.line.checked_sub(from.line))
+                Side::Before => (place.line.checked_sub(from.line))
                     .and_then(|more| to.line.checked_add(more))
                     .map(|line| Place { line, ..place }),
             };
@@ -213,7 +214,7 @@ impl Places {
 }
 
 /// What functions must have in common for their places to tell them: the name, or that it says nothing.
-pub(super) fn like_name(work: &Work<'_>, side: usize, row: Row) -> (Naming, u32) {
+pub(super) fn like_name(work: &Work<'_>, side: Side, row: Row) -> (Naming, u32) {
     match work.naming[side][row as usize] {
         Naming::Chosen => (Naming::Chosen, work.functions.base(work.fact(side, row))),
         nothing => (nothing, 0),
@@ -230,12 +231,12 @@ enum Alike {
 
 /// Between anchors that moved apart, edits moved it by something between the two; much else would take edits that undo
 /// each other.
-fn between(low: [Place; 2], high: [Place; 2], this: [Place; 2]) -> Fit {
-    let is_one_line = low[0].line == high[0].line && low[1].line == high[1].line;
+fn between(low: Sides<Place>, high: Sides<Place>, this: Sides<Place>) -> Fit {
+    let is_one_line = Side::BOTH.into_iter().all(|side| low[side].line == high[side].line);
     let at = |place: Place| i64::from(if is_one_line { place.column } else { place.line });
-    let shift = |[before, after]: [Place; 2]| at(after) - at(before);
+    let shift = |place: Sides<Place>| at(place.after) - at(place.before);
     let (least, most) = (shift(low).min(shift(high)), shift(low).max(shift(high)));
-    let slack = 1 + (at(high[0]) - at(low[0])) / 20;
+    let slack = 1 + (at(high.before) - at(low.before)) / 20;
     match shift(this) {
         shift if (least..=most).contains(&shift) => Fit::Likely,
         shift if (least - slack..=most + slack).contains(&shift) => Fit::Between,
@@ -244,11 +245,11 @@ fn between(low: [Place; 2], high: [Place; 2], this: [Place; 2]) -> Fit {
 }
 
 /// Whether two functions, each with its place before and after, moved alike. On one line they move by columns.
-fn moved_alike(one: [Place; 2], other: [Place; 2]) -> Alike {
+fn moved_alike(one: Sides<Place>, other: Sides<Place>) -> Alike {
     let shift = |before: u32, after: u32| i64::from(after) - i64::from(before);
-    let lines = [one, other].map(|[before, after]| shift(before.line, after.line));
-    let columns = [one, other].map(|[before, after]| shift(before.column, after.column));
-    let on_one_line = one[0].line == other[0].line;
+    let lines = [one, other].map(|place| shift(place.before.line, place.after.line));
+    let columns = [one, other].map(|place| shift(place.before.column, place.after.column));
+    let on_one_line = one.before.line == other.before.line;
     if lines[0] != lines[1] {
         return Alike::No;
     }
@@ -260,10 +261,13 @@ fn moved_alike(one: [Place; 2], other: [Place; 2]) -> Alike {
 
 /// Those that every longest sequence with growing places on both sides has: who was moved within the file is left out,
 /// and if it could be either of two, both are. Asking from the after side gives the same.
-fn in_order(group: &[(u32, [Place; 2])]) -> Vec<[Place; 2]> {
-    let upto = longest(group.iter().map(|(_, [_, to])| (to.line, to.column)));
-    let mirrored =
-        group.iter().rev().map(|(_, [_, to])| (u32::MAX - to.line, u32::MAX - to.column));
+fn in_order(group: &[(u32, Sides<Place>)]) -> Vec<Sides<Place>> {
+    let upto = longest(group.iter().map(|(_, place)| (place.after.line, place.after.column)));
+    let mirrored = group
+        .iter()
+        .rev()
+        .map(|(_, place)| place.after)
+        .map(|to| (u32::MAX - to.line, u32::MAX - to.column));
     let mut from = longest(mirrored);
     from.reverse();
     let whole = upto.iter().copied().max().unwrap_or(0);
@@ -302,22 +306,23 @@ mod tests {
 
     #[test]
     fn functions_move_with_their_neighbours() {
-        let anchor = [place(10, 5), place(14, 5)];
-        assert_eq!(moved_alike(anchor, [place(20, 3), place(24, 3)]), Alike::Yes);
-        assert_eq!(moved_alike(anchor, [place(20, 3), place(24, 7)]), Alike::Line);
-        assert_eq!(moved_alike(anchor, [place(20, 3), place(23, 3)]), Alike::No);
-        let minified = [place(1, 100), place(1, 160)];
-        assert_eq!(moved_alike(minified, [place(1, 300), place(1, 360)]), Alike::Yes);
-        assert_eq!(moved_alike(minified, [place(1, 300), place(1, 300)]), Alike::No);
+        let moved = |from, to| Sides::new(from, to);
+        let anchor = moved(place(10, 5), place(14, 5));
+        assert_eq!(moved_alike(anchor, moved(place(20, 3), place(24, 3))), Alike::Yes);
+        assert_eq!(moved_alike(anchor, moved(place(20, 3), place(24, 7))), Alike::Line);
+        assert_eq!(moved_alike(anchor, moved(place(20, 3), place(23, 3))), Alike::No);
+        let minified = moved(place(1, 100), place(1, 160));
+        assert_eq!(moved_alike(minified, moved(place(1, 300), place(1, 360))), Alike::Yes);
+        assert_eq!(moved_alike(minified, moved(place(1, 300), place(1, 300))), Alike::No);
     }
 
     #[test]
     fn who_was_moved_within_the_file_is_no_anchor() {
         let group = |pairs: &[(u32, u32)]| -> Vec<_> {
-            pairs.iter().map(|(from, to)| (1, [place(*from, 0), place(*to, 0)])).collect()
+            pairs.iter().map(|(from, to)| (1, Sides::new(place(*from, 0), place(*to, 0)))).collect()
         };
-        let lines = |chain: Vec<[Place; 2]>| -> Vec<u32> {
-            chain.iter().map(|anchor| anchor[0].line).collect()
+        let lines = |chain: Vec<Sides<Place>>| -> Vec<u32> {
+            chain.iter().map(|anchor| anchor.before.line).collect()
         };
         assert_eq!(lines(in_order(&group(&[(1, 1), (2, 9), (3, 3), (4, 4)]))), [1, 3, 4]);
         assert_eq!(lines(in_order(&group(&[(1, 1), (2, 3), (3, 2), (4, 4)]))), [1, 4]);

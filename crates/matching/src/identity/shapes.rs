@@ -9,12 +9,12 @@
 use std::sync::Arc;
 
 use hashbrown::HashMap;
-use perfblame_cct::{FunctionShape, ScriptShapes, Symbols};
+use perfblame_cct::{FunctionShape, ScriptShapes, Side, Sides, Symbols};
 
 use super::Why;
 use super::functions::Naming;
 use super::work::{NONE, Row, Work};
-use crate::Side;
+use crate::SideTree;
 
 /// Functions with fewer tokens look like many others.
 const LEAST_SIZE: u32 = 8;
@@ -39,8 +39,8 @@ pub(super) enum Which {
 }
 
 /// Matches functions by their scripts' texts.
-pub(super) fn match_shapes(work: &mut Work<'_>, sides: [&Side<'_>; 2], which: Which) {
-    let [before, after] = [0, 1].map(|side: usize| scripts(work, side, sides[side].symbols));
+pub(super) fn match_shapes(work: &mut Work<'_>, sides: Sides<&SideTree<'_>>, which: Which) {
+    let Sides { before, after } = Sides::of(|side| scripts(work, side, sides[side].symbols));
     let mut homes: Vec<u32> =
         before.keys().filter(|home| after.contains_key(*home)).copied().collect();
     homes.sort_unstable();
@@ -53,14 +53,14 @@ pub(super) fn match_shapes(work: &mut Work<'_>, sides: [&Side<'_>; 2], which: Wh
             continue;
         }
         let pairs = Matching::of(&was.functions, &is.functions).run();
-        take(work, home, [was, is], &pairs, which);
+        take(work, home, Sides { before: was.as_ref(), after: is.as_ref() }, &pairs, which);
     }
 }
 
 /// The shapes of each home of a side; none where several scripts share it.
 fn scripts(
     work: &Work<'_>,
-    side: usize,
+    side: Side,
     symbols: &Symbols,
 ) -> HashMap<u32, Option<Arc<ScriptShapes>>> {
     let mut found: HashMap<u32, Option<Arc<ScriptShapes>>> = HashMap::new();
@@ -86,8 +86,14 @@ fn scripts(
 }
 
 /// Pairs the functions that stand where matched texts start.
-fn take(work: &mut Work<'_>, home: u32, shapes: [&ScriptShapes; 2], pairs: &[Pair], which: Which) {
-    let at = [0, 1].map(|side: usize| {
+fn take(
+    work: &mut Work<'_>,
+    home: u32,
+    shapes: Sides<&ScriptShapes>,
+    pairs: &[Pair],
+    which: Which,
+) {
+    let at = Sides::of(|side| {
         let mut at: HashMap<(u32, u32), Row> = HashMap::new();
         let open: Vec<Row> = work.open(side).collect();
         for row in open {
@@ -100,17 +106,18 @@ fn take(work: &mut Work<'_>, home: u32, shapes: [&ScriptShapes; 2], pairs: &[Pai
         at
     });
     for pair in pairs {
-        let rows = [(0, pair.before), (1, pair.after)].map(|(side, row): (usize, u32)| {
+        let rows = [(Side::Before, pair.before), (Side::After, pair.after)].map(|(side, row)| {
             let shape = &shapes[side].functions[row as usize];
             at[side].get(&(shape.line, shape.column)).copied().unwrap_or(NONE)
         });
         let [before, after] = rows;
         if before != NONE
             && after != NONE
-            && work.fact(0, before).layers == work.fact(1, after).layers
+            && work.fact(Side::Before, before).layers == work.fact(Side::After, after).layers
         {
-            let same_name = work.fact(0, before).name == work.fact(1, after).name;
-            let chosen = [(0, before), (1, after)]
+            let same_name =
+                work.fact(Side::Before, before).name == work.fact(Side::After, after).name;
+            let chosen = [(Side::Before, before), (Side::After, after)]
                 .iter()
                 .all(|(side, row)| work.fact(*side, *row).naming == Naming::Chosen);
             // Names that were left say more than what the code looks like.
@@ -133,18 +140,18 @@ struct Pair {
 }
 
 struct Matching<'a> {
-    shapes: [&'a [FunctionShape]; 2],
+    shapes: Sides<&'a [FunctionShape]>,
     /// One past the last function inside, by side and row.
-    ends: [Vec<u32>; 2],
+    ends: Sides<Vec<u32>>,
     /// Functions directly inside, by side and row.
-    children: [Vec<Vec<u32>>; 2],
-    partner: [Vec<u32>; 2],
+    children: Sides<Vec<Vec<u32>>>,
+    partner: Sides<Vec<u32>>,
     pairs: Vec<Pair>,
 }
 
 impl<'a> Matching<'a> {
     fn of(before: &'a [FunctionShape], after: &'a [FunctionShape]) -> Self {
-        let shapes = [before, after];
+        let shapes = Sides { before, after };
         let ends = shapes.map(ends);
         let children = shapes.map(|shapes| {
             let mut children = vec![Vec::new(); shapes.len()];
@@ -168,10 +175,10 @@ impl<'a> Matching<'a> {
                 .filter(|row| shapes[*row as usize].parent.is_none())
                 .collect::<Vec<_>>()
         });
-        if let [[before], [after]] = [&roots[0][..], &roots[1][..]] {
+        if let ([before], [after]) = (&roots.before[..], &roots.after[..]) {
             self.pair(*before, *after, Why::Place, 0.95);
         } else {
-            self.below(&roots[0], &roots[1]);
+            self.below(&roots.before, &roots.after);
         }
         let mut done = self.inside(0);
         self.like_code();
@@ -190,21 +197,21 @@ impl<'a> Matching<'a> {
     }
 
     fn is_open(&self, before: u32, after: u32) -> bool {
-        self.partner[0][before as usize] == NONE && self.partner[1][after as usize] == NONE
+        self.partner.before[before as usize] == NONE && self.partner.after[after as usize] == NONE
     }
 
     fn pair(&mut self, before: u32, after: u32, why: Why, certainty: f64) {
         if self.is_open(before, after) {
-            self.partner[0][before as usize] = after;
-            self.partner[1][after as usize] = before;
+            self.partner.before[before as usize] = after;
+            self.partner.after[after as usize] = before;
             self.pairs.push(Pair { before, after, why, certainty });
         }
     }
 
     /// Pairs two functions of one shape with all that is inside of them, which is of one shape too.
     fn pair_whole(&mut self, before: u32, after: u32, certainty: f64) {
-        let count = self.ends[0][before as usize] - before;
-        if self.ends[1][after as usize] - after != count {
+        let count = self.ends.before[before as usize] - before;
+        if self.ends.after[after as usize] - after != count {
             return self.pair(before, after, Why::Code, certainty);
         }
         for inner in 0..count {
@@ -214,18 +221,19 @@ impl<'a> Matching<'a> {
 
     /// Functions whose shape nobody else has.
     fn same_code(&mut self) {
-        let mut found: HashMap<u64, [(u32, u32); 2]> = HashMap::new();
-        for (side, shapes) in self.shapes.iter().enumerate() {
+        let mut found: HashMap<u64, Sides<(u32, u32)>> = HashMap::new();
+        for (side, shapes) in self.shapes.each() {
             for (row, shape) in
                 shapes.iter().enumerate().filter(|(_, shape)| shape.size >= LEAST_SIZE)
             {
-                let (first, count) = &mut found.entry(shape.hash).or_insert([(0, 0); 2])[side];
+                let (first, count) =
+                    &mut found.entry(shape.hash).or_insert(Sides::same((0, 0)))[side];
                 *first = row as u32;
                 *count += 1;
             }
         }
-        for (row, shape) in self.shapes[0].iter().enumerate() {
-            if let Some([(_, 1), (after, 1)]) = found.get(&shape.hash) {
+        for (row, shape) in self.shapes.before.iter().enumerate() {
+            if let Some(Sides { before: (_, 1), after: (after, 1) }) = found.get(&shape.hash) {
                 self.pair_whole(row as u32, *after, 0.98);
             }
         }
@@ -236,11 +244,11 @@ impl<'a> Matching<'a> {
         let mut row = first;
         while row < self.pairs.len() {
             let Pair { before, after, .. } = self.pairs[row];
-            let open = |side: usize, of: u32| -> Vec<u32> {
+            let open = |side: Side, of: u32| -> Vec<u32> {
                 let children = self.children[side][of as usize].iter().copied();
                 children.filter(|row| self.partner[side][*row as usize] == NONE).collect()
             };
-            let (was, is) = (open(0, before), open(1, after));
+            let (was, is) = (open(Side::Before, before), open(Side::After, after));
             self.below(&was, &is);
             row += 1;
         }
@@ -252,20 +260,20 @@ impl<'a> Matching<'a> {
         if was.is_empty() || is.is_empty() {
             return;
         }
-        let mut by_shape: HashMap<u64, [Vec<u32>; 2]> = HashMap::new();
+        let mut by_shape: HashMap<u64, Sides<Vec<u32>>> = HashMap::new();
         let mut order = Vec::new();
-        for (side, rows) in [was, is].into_iter().enumerate() {
+        for (side, rows) in [(Side::Before, was), (Side::After, is)] {
             for row in rows {
                 let hash = self.shapes[side][*row as usize].hash;
                 let slot = by_shape.entry(hash).or_insert_with(|| {
                     order.push(hash);
-                    Default::default()
+                    Sides::default()
                 });
                 slot[side].push(*row);
             }
         }
         for hash in order {
-            let Some([before, after]) = by_shape.get(&hash) else { continue };
+            let Some(Sides { before, after }) = by_shape.get(&hash) else { continue };
             // As many on both sides: the first is the first.
             if before.len() == after.len() {
                 let certainty = if before.len() == 1 { 0.95 } else { 0.8 };
@@ -274,10 +282,10 @@ impl<'a> Matching<'a> {
                 }
             }
         }
-        let left = |side: usize, rows: &[u32]| -> Vec<u32> {
+        let left = |side: Side, rows: &[u32]| -> Vec<u32> {
             rows.iter().copied().filter(|row| self.partner[side][*row as usize] == NONE).collect()
         };
-        let (was, is) = (left(0, was), left(1, is));
+        let (was, is) = (left(Side::Before, was), left(Side::After, is));
         if was.len() <= MOST_CHILDREN && is.len() <= MOST_CHILDREN {
             let each = was.iter().flat_map(|before| is.iter().map(move |after| (*before, *after)));
             let scored = each.map(|(before, after)| (before, after, self.likeness(before, after)));
@@ -288,8 +296,8 @@ impl<'a> Matching<'a> {
 
     /// Matches functions anywhere in the text by the rare things they name.
     fn like_code(&mut self) {
-        let mut naming: HashMap<u32, [Vec<u32>; 2]> = HashMap::new();
-        for (side, shapes) in self.shapes.iter().enumerate() {
+        let mut naming: HashMap<u32, Sides<Vec<u32>>> = HashMap::new();
+        for (side, shapes) in self.shapes.each() {
             for (row, shape) in shapes.iter().enumerate() {
                 if self.partner[side][row] == NONE {
                     for mark in &shape.sketch {
@@ -302,12 +310,12 @@ impl<'a> Matching<'a> {
             }
         }
         let mut candidates = Vec::new();
-        for (row, shape) in self.shapes[0].iter().enumerate() {
-            if self.partner[0][row] != NONE {
+        for (row, shape) in self.shapes.before.iter().enumerate() {
+            if self.partner.before[row] != NONE {
                 continue;
             }
             for mark in &shape.sketch {
-                if let Some([before, after]) = naming.get(mark)
+                if let Some(Sides { before, after }) = naming.get(mark)
                     && before.len() <= MOST_SHARING
                     && after.len() <= MOST_SHARING
                 {
@@ -326,7 +334,7 @@ impl<'a> Matching<'a> {
 
     /// Takes those that are each other's best by a margin.
     fn accept(&mut self, scored: &[(u32, u32, f64)]) {
-        let mut best: [HashMap<u32, (f64, f64)>; 2] = Default::default();
+        let mut best: Sides<HashMap<u32, (f64, f64)>> = Sides::default();
         for (before, after, score) in scored {
             for (best, row) in best.iter_mut().zip([before, after]) {
                 let (first, second) = best.entry(*row).or_insert((0.0, 0.0));
@@ -340,8 +348,8 @@ impl<'a> Matching<'a> {
         for (before, after, score) in scored {
             let is_ahead =
                 |(first, second): (f64, f64)| first <= *score && second + MARGIN <= *score;
-            let of = |side: usize, row: &u32| best[side].get(row).copied().unwrap_or_default();
-            if is_ahead(of(0, before)) && is_ahead(of(1, after)) {
+            let of = |side: Side, row: &u32| best[side].get(row).copied().unwrap_or_default();
+            if is_ahead(of(Side::Before, before)) && is_ahead(of(Side::After, after)) {
                 self.pair(*before, *after, Why::LikeCode, score.min(0.95));
             }
         }
@@ -349,7 +357,7 @@ impl<'a> Matching<'a> {
 
     /// How much two functions have in common, from 0 to 1: what they name, and how long they are.
     fn likeness(&self, before: u32, after: u32) -> f64 {
-        let (was, is) = (&self.shapes[0][before as usize], &self.shapes[1][after as usize]);
+        let (was, is) = (&self.shapes.before[before as usize], &self.shapes.after[after as usize]);
         let most = was.sketch.len().max(is.sketch.len());
         if most < 2 {
             return 0.0;
@@ -375,13 +383,15 @@ impl<'a> Matching<'a> {
 
     /// Matches what stands between the same neighbours inside two functions that are one.
     fn between(&mut self, before: u32, after: u32) {
-        let (was, is) =
-            (self.children[0][before as usize].clone(), self.children[1][after as usize].clone());
+        let (was, is) = (
+            self.children.before[before as usize].clone(),
+            self.children.after[after as usize].clone(),
+        );
         let place: HashMap<u32, usize> =
             is.iter().enumerate().map(|(at, row)| (*row, at)).collect();
         let mut start: Option<(usize, usize)> = Some((0, 0));
         for at in 0..=was.len() {
-            let partner = was.get(at).map(|row| self.partner[0][*row as usize]);
+            let partner = was.get(at).map(|row| self.partner.before[*row as usize]);
             let end = match partner {
                 Some(NONE) => continue,
                 Some(partner) => place.get(&partner).copied(),
@@ -393,13 +403,13 @@ impl<'a> Matching<'a> {
             {
                 for (before, after) in was[from..at].iter().zip(&is[to..end]) {
                     let sizes = [
-                        self.shapes[0][*before as usize].size,
-                        self.shapes[1][*after as usize].size,
+                        self.shapes.before[*before as usize].size,
+                        self.shapes.after[*after as usize].size,
                     ];
                     let alike = sizes[0].min(sizes[1]) + 6 >= sizes[0].max(sizes[1]) / 2;
                     let marks = [
-                        &self.shapes[0][*before as usize].sketch,
-                        &self.shapes[1][*after as usize].sketch,
+                        &self.shapes.before[*before as usize].sketch,
+                        &self.shapes.after[*after as usize].sketch,
                     ];
                     let is_like = marks.iter().any(|marks| marks.len() < 2)
                         || self.likeness(*before, *after) >= LEAST_LIKE / 2.0;
@@ -524,11 +534,8 @@ mod tests {
             build(&[("c", 12, 4), ("e", 40, 77), ("a", 80, 3), ("d", 130, 1), ("b", 170, 2)]);
         let weights =
             [&before, &after].map(|side| side.self_values(perfblame_cct::MetricId::new(0)));
-        let sides = [(&before, &weights[0]), (&after, &weights[1])].map(|(side, weights)| Side {
-            symbols: &side.symbols,
-            tree: &side.tree,
-            weights,
-        });
+        let sides = [(&before, &weights[0]), (&after, &weights[1])]
+            .map(|(side, weights)| SideTree { symbols: &side.symbols, tree: &side.tree, weights });
         let identity = Identity::of(&sides[0], &sides[1]);
         let named = |profile: &perfblame_cct::Profile, name: &str| profile.functions_named(name)[0];
         for (was, is) in [("a", "d"), ("b", "b"), ("c", "a"), ("d", "c")] {
@@ -555,8 +562,8 @@ mod tests {
                 }).collect()
             }).collect();
             let found = pairs(&sides[0], &sides[1]);
-            for side in 0..2 {
-                let mut rows: Vec<u32> = found.iter().map(|pair| if side == 0 { pair.0 } else { pair.1 }).collect();
+            for side in Side::BOTH {
+                let mut rows: Vec<u32> = found.iter().map(|pair| if side == Side::Before { pair.0 } else { pair.1 }).collect();
                 rows.sort_unstable();
                 let count = rows.len();
                 rows.dedup();

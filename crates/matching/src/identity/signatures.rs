@@ -5,7 +5,7 @@
 //! and the pair of folders that most of these agree on tells the partners of all others.
 
 use hashbrown::HashMap;
-use perfblame_cct::{FunctionId, Symbols};
+use perfblame_cct::{FunctionId, Side, Sides, Symbols};
 
 use crate::component_key;
 
@@ -13,8 +13,8 @@ use crate::component_key;
 type Key<'a> = (&'a str, Option<&'a str>, Option<&'a str>);
 
 /// The classes of the functions of both sides, and how many there are. Signatures count where both sides have them.
-pub(super) fn classes(before: &Symbols, after: &Symbols) -> ([Vec<u32>; 2], usize) {
-    let sides = [before, after];
+pub(super) fn classes(before: &Symbols, after: &Symbols) -> (Sides<Vec<u32>>, usize) {
+    let sides = Sides { before, after };
     let signed = |symbols: &Symbols| symbols.functions().any(|(_, row)| row.signature.is_some());
     let signed = sides.iter().all(|symbols| signed(symbols));
     let mut known: HashMap<Key<'_>, u32> = HashMap::new();
@@ -27,16 +27,16 @@ pub(super) fn classes(before: &Symbols, after: &Symbols) -> ([Vec<u32>; 2], usiz
         ids.map(class).collect::<Vec<u32>>()
     });
     let count = known.len();
-    let mut present = [vec![false; count], vec![false; count]];
+    let mut present = Sides::same(vec![false; count]);
     for (present, classes) in present.iter_mut().zip(&classes) {
         for class in classes {
             present[*class as usize] = true;
         }
     }
-    let is_open = |side: usize, class: u32| !present[1 - side][class as usize];
+    let is_open = |side: Side, class: u32| !present[side.other()][class as usize];
     // By name, file name and signature: the open classes of each side, as long as there is one each.
-    let mut by_file: HashMap<Key<'_>, [Files<'_>; 2]> = HashMap::new();
-    for (side, symbols) in sides.into_iter().enumerate() {
+    let mut by_file: HashMap<Key<'_>, Sides<Files<'_>>> = HashMap::new();
+    for (side, symbols) in [(Side::Before, before), (Side::After, after)] {
         for (id, _) in symbols.functions() {
             let class = classes[side][id.index()];
             let (name, component, signature) = key(symbols, id, signed);
@@ -52,7 +52,7 @@ pub(super) fn classes(before: &Symbols, after: &Symbols) -> ([Vec<u32>; 2], usiz
     let mut renumbered: HashMap<u32, u32> = HashMap::new();
     // Which pair of folders wins, and who is paired, does not depend on the order of the table.
     for found in by_file.values() {
-        if let [Files::One(old, before), Files::One(new, after)] = found {
+        if let Sides { before: Files::One(old, before), after: Files::One(new, after) } = found {
             renumbered.insert(*new, *old);
             *folders.entry(heads(before, after)).or_default() += 1;
         }
@@ -61,21 +61,20 @@ pub(super) fn classes(before: &Symbols, after: &Symbols) -> ([Vec<u32>; 2], usiz
         (*count, std::cmp::Reverse((*old.min(new), *old.max(new))))
     });
     if let Some(((old_head, new_head), _)) = best {
-        let symbols = sides[1];
-        for (id, _) in symbols.functions() {
-            let class = classes[1][id.index()];
-            let (name, component, signature) = key(symbols, id, signed);
+        for (id, _) in after.functions() {
+            let class = classes.after[id.index()];
+            let (name, component, signature) = key(after, id, signed);
             let rest = component.and_then(|path| path.strip_prefix(new_head));
-            let (true, Some(rest)) = (is_open(1, class), rest) else { continue };
+            let (true, Some(rest)) = (is_open(Side::After, class), rest) else { continue };
             let path = format!("{old_head}{rest}");
             if let Some(old) = known.get(&(name, Some(path.as_str()), signature))
-                && is_open(0, *old)
+                && is_open(Side::Before, *old)
             {
                 renumbered.insert(class, *old);
             }
         }
     }
-    for class in &mut classes[1] {
+    for class in &mut classes.after {
         if let Some(old) = renumbered.get(class) {
             *class = *old;
         }
@@ -151,13 +150,13 @@ mod tests {
         };
         let before = in_folder("/tmp/base-1", ("gone", "/tmp/base-1/app/run.py"));
         let after = in_folder("/tmp/head", ("new", "/tmp/head/app/run.py"));
-        let ([old, new], _) = classes(&before, &after);
+        let (Sides { before: old, after: new }, _) = classes(&before, &after);
         assert_eq!(old[..5], new[..5]);
         assert!(!old.contains(&new[5]) && !new.contains(&old[5]));
         // Neither are files that only have their name in common with several others.
         let (before, after) =
             (symbols(&[("f", "/x/a.py"), ("f", "/y/a.py")]), symbols(&[("f", "/z/a.py")]));
-        let ([old, new], _) = classes(&before, &after);
+        let (Sides { before: old, after: new }, _) = classes(&before, &after);
         assert!(!old.contains(&new[0]));
     }
 

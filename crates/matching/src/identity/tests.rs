@@ -40,25 +40,20 @@ fn stacks(text: &str) -> Profile {
 /// Classes that are not the same on both sides as `before = after`, several functions of one side joined by `|`; then
 /// the reasons.
 fn check(before: &str, after: &str, expected: &Expect) {
-    let profiles = [stacks(before), stacks(after)];
-    let weights = profiles.each_ref().map(|profile| profile.self_values(MetricId::new(0)));
-    let side = |number: usize| {
-        let Profile { symbols, tree, .. } = &profiles[number];
-        Side { symbols, tree, weights: &weights[number] }
-    };
-    let identity = Identity::of(&side(0), &side(1));
-    let mut members = vec![[Vec::new(), Vec::new()]; identity.classes()];
-    for (number, profile) in profiles.iter().enumerate() {
+    let profiles = Sides { before: stacks(before), after: stacks(after) };
+    let identity = identity_of(&profiles.before, &profiles.after);
+    let mut members = vec![Sides::<Vec<String>>::default(); identity.classes()];
+    for (side, profile) in profiles.each() {
         for (id, function) in profile.symbols.functions() {
-            let class = if number == 0 { identity.before(id) } else { identity.after(id) };
+            let class = identity.class(side, id);
             let line = function.line.map_or(String::new(), |line| format!("@{line}"));
-            members[class as usize][number].push(format!("{}{line}", profile.symbols.name(id)));
+            members[class as usize][side].push(format!("{}{line}", profile.symbols.name(id)));
         }
     }
     let mut lines: Vec<String> = (members.iter())
-        .map(|sides| sides.each_ref().map(|names| names.join("|")))
-        .filter(|[was, is]| was != is)
-        .map(|[was, is]| match (&*was, &*is) {
+        .map(|sides| sides.as_ref().map(|names| names.join("|")))
+        .filter(|names| names.before != names.after)
+        .map(|names| match (&*names.before, &*names.after) {
             ("", is) => format!("{is} is new"),
             (was, "") => format!("{was} is gone"),
             (was, is) => format!("{was} = {is}"),
@@ -67,8 +62,8 @@ fn check(before: &str, after: &str, expected: &Expect) {
     lines.sort();
     let mut text = lines.join("\n");
     for found in &identity.matches {
-        let reason = found.reason(&profiles[0].symbols, &profiles[1].symbols);
-        let _ = write!(text, "\n{}: {reason}", profiles[1].symbols.name(found.after));
+        let reason = found.reason(&profiles.before.symbols, &profiles.after.symbols);
+        let _ = write!(text, "\n{}: {reason}", profiles.after.symbols.name(found.after));
     }
     expected.assert_eq(&text);
 }
@@ -255,13 +250,15 @@ fn any_stacks() -> impl Strategy<Value = String> {
     prop::collection::vec(sample, 1..20).prop_map(|samples| samples.join("\n"))
 }
 
-fn identity_of(profiles: &[Profile; 2]) -> Identity {
-    let weights = profiles.each_ref().map(|profile| profile.self_values(MetricId::new(0)));
-    let side = |number: usize| {
-        let Profile { symbols, tree, .. } = &profiles[number];
-        Side { symbols, tree, weights: &weights[number] }
-    };
-    Identity::of(&side(0), &side(1))
+fn identity_of(before: &Profile, after: &Profile) -> Identity {
+    let profiles = Sides { before, after };
+    let weights = profiles.map(|profile| profile.self_values(MetricId::new(0)));
+    let trees = profiles.map_with_side(|side, Profile { symbols, tree, .. }| SideTree {
+        symbols,
+        tree,
+        weights: &weights[side],
+    });
+    Identity::of(&trees.before, &trees.after)
 }
 
 proptest! {
@@ -269,7 +266,7 @@ proptest! {
     fn everybody_is_himself(text in any_stacks()) {
         let profile = stacks(&text);
         let count = profile.symbols.functions().len();
-        let identity = identity_of(&[profile.clone(), profile]);
+        let identity = identity_of(&profile, &profile);
         for row in (0..count).map(FunctionId::new) {
             prop_assert_eq!(identity.before(row), identity.after(row));
             prop_assert!(!identity.is_renamed(identity.after(row)));
@@ -281,8 +278,8 @@ proptest! {
     #[test]
     fn it_does_not_matter_which_side_is_which(before in any_stacks(), after in any_stacks()) {
         let (old, new) = (stacks(&before), stacks(&after));
-        let there = identity_of(&[old.clone(), new.clone()]);
-        let back = identity_of(&[new.clone(), old.clone()]);
+        let there = identity_of(&old, &new);
+        let back = identity_of(&new, &old);
         for (was, _) in old.symbols.functions() {
             for (is, _) in new.symbols.functions() {
                 let one = there.before(was) == there.after(is);

@@ -1,7 +1,7 @@
 //! Who has been matched so far.
 
 use hashbrown::HashMap;
-use perfblame_cct::FunctionId;
+use perfblame_cct::{FunctionId, Side, Sides};
 use std::hash::Hash;
 
 use super::functions::{Facts, Functions, Naming};
@@ -17,11 +17,11 @@ pub(super) const NONE: Row = Row::MAX;
 pub(super) struct Work<'a> {
     pub functions: &'a Functions<'a>,
     /// The class of each function, by side; [`NONE`] while it is open.
-    pub class: [Vec<u32>; 2],
+    pub class: Sides<Vec<u32>>,
     /// The component of each function, by side, under one number where a file was moved.
-    pub home: [Vec<u32>; 2],
+    pub home: Sides<Vec<u32>>,
     /// How much the name of each function says, by side.
-    pub naming: [Vec<Naming>; 2],
+    pub naming: Sides<Vec<Naming>>,
     /// Pairs in the order they were found, with why and how sure.
     pub pairs: Vec<(Row, Row, Why, f64)>,
     classes: u32,
@@ -29,35 +29,35 @@ pub(super) struct Work<'a> {
 
 impl<'a> Work<'a> {
     pub fn new(functions: &'a Functions<'a>) -> Self {
-        let [before, after] = &functions.facts;
-        let home = [before, after].map(|facts| facts.iter().map(|fact| fact.home).collect());
-        let naming = [before, after].map(|facts| facts.iter().map(|fact| fact.naming).collect());
-        let class = [before, after].map(|facts| vec![NONE; facts.len()]);
+        let facts = functions.facts.as_ref();
+        let home = facts.map(|facts| facts.iter().map(|fact| fact.home).collect());
+        let naming = facts.map(|facts| facts.iter().map(|fact| fact.naming).collect());
+        let class = facts.map(|facts| vec![NONE; facts.len()]);
         Self { functions, class, home, naming, pairs: Vec::new(), classes: 0 }
     }
 
-    pub fn fact(&self, side: usize, row: Row) -> &Facts {
+    pub fn fact(&self, side: Side, row: Row) -> &Facts {
         &self.functions.facts[side][row as usize]
     }
 
-    pub fn is_open(&self, side: usize, row: Row) -> bool {
+    pub fn is_open(&self, side: Side, row: Row) -> bool {
         self.class[side][row as usize] == NONE
     }
 
     /// Functions of the tree without a class, in order.
-    pub fn open(&self, side: usize) -> impl Iterator<Item = Row> + '_ {
+    pub fn open(&self, side: Side) -> impl Iterator<Item = Row> + '_ {
         let rows = self.class[side].iter().zip(&self.functions.facts[side]).enumerate();
         let open = rows.filter(|(_, (class, fact))| **class == NONE && fact.is_used);
         open.map(|(row, _)| row as Row)
     }
 
     pub fn is_anything_open(&self) -> bool {
-        (0..2).all(|side| self.open(side).next().is_some())
+        Side::BOTH.into_iter().all(|side| self.open(side).next().is_some())
     }
 
     /// Where a minifier went over a component between before and after, names that did not match say nothing.
     pub fn forget_minified_names(&mut self) {
-        for side in 0..2 {
+        for side in Side::BOTH {
             for row in 0..self.class[side].len() {
                 let home = self.functions.facts[side][row].home as usize;
                 let naming = &mut self.naming[side][row];
@@ -70,14 +70,14 @@ impl<'a> Work<'a> {
 
     /// Makes two open functions one.
     pub fn pair(&mut self, before: Row, after: Row, why: Why, certainty: f64) {
-        self.class[0][before as usize] = self.classes;
-        self.class[1][after as usize] = self.classes;
+        self.class.before[before as usize] = self.classes;
+        self.class.after[after as usize] = self.classes;
         self.classes += 1;
         self.pairs.push((before, after, why, certainty));
     }
 
     /// Gives an open function the class of another, matched one of either side.
-    pub fn join(&mut self, side: usize, row: Row, class: u32) {
+    pub fn join(&mut self, side: Side, row: Row, class: u32) {
         self.class[side][row as usize] = class;
     }
 
@@ -92,20 +92,22 @@ impl<'a> Work<'a> {
         &mut self,
         why: Why,
         certainty: f64,
-        key: impl Fn(&Self, usize, Row) -> Option<K>,
+        key: impl Fn(&Self, Side, Row) -> Option<K>,
     ) {
-        let mut buckets: HashMap<K, [(Row, u32); 2]> = HashMap::with_capacity(self.open(0).count());
-        for side in 0..2 {
+        let mut buckets: HashMap<K, Sides<(Row, u32)>> =
+            HashMap::with_capacity(self.open(Side::Before).count());
+        for side in Side::BOTH {
             for row in self.open(side) {
                 if let Some(key) = key(self, side, row) {
-                    let (first, count) = &mut buckets.entry(key).or_insert([(NONE, 0); 2])[side];
+                    let (first, count) =
+                        &mut buckets.entry(key).or_insert(Sides::same((NONE, 0)))[side];
                     *first = (*first).min(row);
                     *count += 1;
                 }
             }
         }
         let alone = buckets.into_values().filter_map(|bucket| match bucket {
-            [(before, 1), (after, 1)] => Some((before, after)),
+            Sides { before: (before, 1), after: (after, 1) } => Some((before, after)),
             _ => None,
         });
         let mut found: Vec<(Row, Row)> = alone.collect();
@@ -117,7 +119,7 @@ impl<'a> Work<'a> {
 
     /// Everybody who is still open is a class of his own.
     pub fn finish(mut self) -> Identity {
-        for side in 0..2 {
+        for side in Side::BOTH {
             for row in 0..self.class[side].len() {
                 if self.class[side][row] == NONE {
                     self.class[side][row] = self.new_class();
@@ -127,8 +129,8 @@ impl<'a> Work<'a> {
         let mut renamed = vec![false; self.classes as usize];
         let mut matches = Vec::new();
         for (before, after, why, certainty) in &self.pairs {
-            let (was, is) = (self.fact(0, *before), self.fact(1, *after));
-            renamed[self.class[1][*after as usize] as usize] = was.name != is.name
+            let (was, is) = (self.fact(Side::Before, *before), self.fact(Side::After, *after));
+            renamed[self.class.after[*after as usize] as usize] = was.name != is.name
                 && self.functions.base(was) != self.functions.base(is)
                 && (was.naming, is.naming) != (Naming::Anonymous, Naming::Anonymous);
             if *why != Why::Name {
@@ -141,7 +143,6 @@ impl<'a> Work<'a> {
             }
         }
         matches.sort_by_key(|found| (found.after, found.before));
-        let [class_of_before, class_of_after] = self.class;
-        Identity { class_of_before, class_of_after, renamed, matches }
+        Identity { class: self.class, renamed, matches }
     }
 }

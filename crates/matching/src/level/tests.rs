@@ -8,8 +8,8 @@ use proptest::prelude::*;
 use std::collections::BTreeSet;
 
 fn levels(old: &Profile, new: &Profile, level: Level) -> LevelMatching {
-    let before = Side { symbols: &old.symbols, tree: &old.tree, weights: &[] };
-    let after = Side { symbols: &new.symbols, tree: &new.tree, weights: &[] };
+    let before = SideTree { symbols: &old.symbols, tree: &old.tree, weights: &[] };
+    let after = SideTree { symbols: &new.symbols, tree: &new.tree, weights: &[] };
     let identity = Identity::by_name(&before, &after);
     match_levels(&before, &after, &identity, |_| level)
 }

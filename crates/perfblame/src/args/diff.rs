@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, ValueEnum, ValueHint};
-use perfblame_analysis::{Amount, AmountError, MinDelta};
+use perfblame_analysis::{Amount, AmountError, MinDelta, Sides};
 
 use super::{AnswerArgs, ScriptArgs};
 
@@ -149,7 +149,7 @@ pub enum NormalizeArg {
 }
 
 /// What the program got done before and after.
-pub type Work = (Vec<f64>, Vec<f64>);
+pub type Work = Sides<Vec<f64>>;
 
 pub fn least(text: &str) -> Result<MinDelta, AmountError> {
     Amount::parse(text).map(MinDelta::from)
@@ -163,8 +163,9 @@ fn work(text: &str) -> Result<Work, String> {
         };
         text.split(':').map(number).collect()
     };
-    let sides =
-        text.split_once(',').and_then(|(before, after)| Some((side(before)?, side(after)?)));
+    let sides = text
+        .split_once(',')
+        .and_then(|(before, after)| Some(Sides { before: side(before)?, after: side(after)? }));
     sides.ok_or_else(|| wrong.to_owned())
 }
 
@@ -174,8 +175,8 @@ mod tests {
 
     #[test]
     fn work_is_given_by_side_or_by_run() {
-        assert_eq!(work("12000,9000"), Ok((vec![12000.0], vec![9000.0])));
-        assert_eq!(work("1:2:3, 4.5"), Ok((vec![1.0, 2.0, 3.0], vec![4.5])));
+        assert_eq!(work("12000,9000"), Ok(Sides::new(vec![12000.0], vec![9000.0])));
+        assert_eq!(work("1:2:3, 4.5"), Ok(Sides::new(vec![1.0, 2.0, 3.0], vec![4.5])));
         for bad in ["", "1", "1,0", "1,-2", "1,x", "1,", "1:,2", "inf,1", "1,2,3"] {
             assert!(work(bad).is_err(), "{bad}");
         }

@@ -32,8 +32,8 @@ pub struct Data<'a> {
     method: &'static str,
     verdict: &'static str,
     metric: Metric<'a>,
-    before: Side<'a>,
-    after: Side<'a>,
+    before: SideData<'a>,
+    after: SideData<'a>,
     change: Interval,
     p: Option<f64>,
     threshold: f64,
@@ -55,7 +55,7 @@ pub struct Data<'a> {
 }
 
 #[derive(Serialize)]
-struct Side<'a> {
+struct SideData<'a> {
     inputs: &'a [String],
     totals: &'a [f64],
     total: Interval,
@@ -241,8 +241,8 @@ fn interval(estimate: Estimate) -> Interval {
     (estimate.median, estimate.low, estimate.high)
 }
 
-fn side(side: &SideTotals) -> Side<'_> {
-    Side { inputs: &side.inputs, totals: &side.totals, total: interval(side.total) }
+fn side(side: &SideTotals) -> SideData<'_> {
+    SideData { inputs: &side.inputs, totals: &side.totals, total: interval(side.total) }
 }
 
 fn suspects<'a>(
@@ -272,10 +272,10 @@ fn suspect_data<'a>(
         before: suspect.before,
         after: suspect.after,
         delta: interval(suspect.delta),
-        runs: (&suspect.runs_before, &suspect.runs_after),
+        runs: (&suspect.runs.before, &suspect.runs.after),
         p: suspect.p_value,
         share: suspect.share,
-        calls: suspect.calls,
+        calls: suspect.calls.map(|calls| (calls.before, calls.after)),
         was: suspect.was.as_ref().map(|was| known.number(was)),
         notes: &suspect.notes,
         changes: suspect.changes.iter().map(change_data).collect(),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use perfblame_analysis::{Candidate, PartTotal, StagedSubtree, Stages, WeightChange, WhichSide};
+use perfblame_analysis::{Candidate, PartTotal, StagedSubtree, Stages, WeightChange};
 use perfblame_cct::CallSite;
 use serde::Serialize;
 
@@ -169,10 +169,7 @@ impl<'a> StagesRow<'a> {
 fn subtree(row: &StagedSubtree, scale: Scale) -> Subtree<'_> {
     Subtree {
         rank: row.rank,
-        side: match row.side {
-            WhichSide::Before => "before",
-            WhichSide::After => "after",
-        },
+        side: row.side.name(),
         path: row.path.iter().map(function).collect(),
         call_site: row.call_site.map(site),
         nodes: row.nodes,
@@ -210,9 +207,7 @@ fn weight(row: &WeightChange, scale: Scale) -> Weight<'_> {
         delta: scale.delta(row.before, row.after, row.after - row.before),
         share_before: rounded(row.share_before),
         share_after: rounded(row.share_after),
-        calls: row
-            .calls
-            .map(|(before, after)| super::Calls { before: rounded(before), after: rounded(after) }),
+        calls: row.calls.map(super::Calls::of),
         overlap: rounded(row.overlap),
         candidates: row.candidates.iter().map(candidate).collect(),
     }

@@ -169,13 +169,13 @@ fn whose(function: &FunctionView) -> Option<String> {
 
 /// The runs of both sides beside each other, on one scale.
 fn strip(page: &Page<'_>, row: &Suspect) -> String {
-    if row.runs_before.len() + row.runs_after.len() < 3 {
+    if row.runs.iter().map(Vec::len).sum::<usize>() < 3 {
         return String::new();
     }
-    let all = row.runs_before.iter().chain(&row.runs_after);
+    let all = row.runs.iter().flatten();
     let scale = StripScale::spanning(all, STRIP, page.look.unicode);
     let bar = if page.look.unicode { "│" } else { "|" };
-    let (before, after) = (scale.draw(&row.runs_before), scale.draw(&row.runs_after));
+    let (before, after) = (scale.draw(&row.runs.before), scale.draw(&row.runs.after));
     format!("{bar}{before}{bar}{after}{bar}")
 }
 

@@ -2,8 +2,8 @@
 
 use perfblame_analysis::{
     Candidate, CodeChange, CriticalGraph, CriticalNode, Diff, Estimate, FunctionView, Kind, Method,
-    PartTotal, PathFunction, RankedPath, RuntimeCost, SideTotals, StagePart, StageReason,
-    StagedSubtree, Stages, Suspect, Threshold, Verdict, WeightChange, WhichSide,
+    PartTotal, PathFunction, RankedPath, RuntimeCost, Side, SideTotals, Sides, StagePart,
+    StageReason, StagedSubtree, Stages, Suspect, Threshold, Verdict, WeightChange,
 };
 use perfblame_cct::{CallSite, Layer, Metric, Unit, Warning};
 
@@ -83,8 +83,7 @@ pub fn suspect(rank: usize, kind: Kind, path: &str, before: f64, after: f64) -> 
         before: before * MS,
         after: after * MS,
         delta: estimate(delta, (delta * 0.04).abs()),
-        runs_before: runs(before),
-        runs_after: runs(after),
+        runs: Sides { before: runs(before), after: runs(after) },
         p_value: Some(0.008),
         share: 0.0,
         calls: None,
@@ -119,7 +118,7 @@ pub fn regressed() -> Diff {
         },
         Suspect {
             share: 0.09,
-            calls: Some((12.0, 31.0)),
+            calls: Some(Sides::new(12.0, 31.0)),
             ..suspect(
                 2,
                 Kind::MoreCalls,
@@ -349,7 +348,7 @@ pub fn stages() -> Diff {
     let utf = ["main@app.js:1", "layer@layer.js:77", "utf@layer.js:120"];
     let old = ["main@app.js:1", "layer@layer.js:77", "old<b>|`x`@layer.js:30"];
     let parse = ["main@app.js:1", "layer@layer.js:77", "parse@layer.js:140"];
-    let (before, after) = (WhichSide::Before, WhichSide::After);
+    let (before, after) = (Side::Before, Side::After);
     let added = StagedSubtree {
         candidates: vec![layer()],
         changes: vec![change("added", "utf", (120, 141))],
@@ -383,7 +382,7 @@ pub fn stages() -> Diff {
             after: 60.0 * MS,
             share_before: 0.08,
             share_after: 0.15,
-            calls: Some((1000.0, 2000.0)),
+            calls: Some(Sides::new(1000.0, 2000.0)),
             overlap: 0.97,
             candidates: vec![layer()],
         }],

@@ -2,7 +2,7 @@
 
 use perfblame_analysis::{
     CodeChange, CriticalGraph, CriticalNode, Diff, DiffRow, DiffTree, Estimate, Fate, FunctionView,
-    Kind, Method, PathFunction, RankedPath, RuntimeCost, SideTotals, Suspect, Verdict,
+    Kind, Method, PathFunction, RankedPath, RuntimeCost, SideTotals, Sides, Suspect, Verdict,
 };
 use perfblame_cct::{Layer, Metric, Unit, Warning};
 
@@ -107,8 +107,10 @@ pub fn suspect(
         before,
         after,
         delta: estimate(delta, delta.abs() / 14.0),
-        runs_before: [0.93, 1.0, 1.1].map(|f| before * f).to_vec(),
-        runs_after: [0.95, 1.0, 1.03].map(|f| after * f).to_vec(),
+        runs: Sides {
+            before: [0.93, 1.0, 1.1].map(|f| before * f).to_vec(),
+            after: [0.95, 1.0, 1.03].map(|f| after * f).to_vec(),
+        },
         p_value: Some(0.0008),
         share,
         calls: None,
@@ -142,7 +144,7 @@ pub fn everything() -> (Diff, DiffTree) {
         (0, "(garbage collector)", 5.0, 11.0, Kept),
     ]);
     let mut first = suspect(&tree, 1, Kind::New, &[5, 15], 0.83);
-    first.calls = Some((0.0, 1204.0));
+    first.calls = Some(Sides::new(0.0, 1204.0));
     first.changes.push(CodeChange {
         kind: "added".to_owned(),
         function: "utf".to_owned(),

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, bail};
-use perfblame_analysis::Verdict;
+use perfblame_analysis::{Sides, Verdict};
 use serde_json::Value;
 
 use super::{Answer, Blamed, THREAD, Tested};
@@ -40,7 +40,7 @@ impl Cli {
     }
 
     /// Asks a method about the files of a folder.
-    pub fn ask(&self, folder: &Path, tested: Tested, work: Option<(f64, f64)>) -> Result<Answer> {
+    pub fn ask(&self, folder: &Path, tested: Tested, work: Option<Sides<f64>>) -> Result<Answer> {
         let output = Command::new(&self.0).args(arguments(folder, tested, work)).output()?;
         if output.status.code() == Some(2) {
             bail!("perfblame diff failed: {}", String::from_utf8_lossy(&output.stderr));
@@ -52,11 +52,11 @@ impl Cli {
 }
 
 /// The command that asks a method, for people to copy.
-pub fn command(folder: &Path, tested: Tested, work: Option<(f64, f64)>) -> String {
+pub fn command(folder: &Path, tested: Tested, work: Option<Sides<f64>>) -> String {
     format!("perfblame {}", arguments(folder, tested, work).join(" "))
 }
 
-fn arguments(folder: &Path, tested: Tested, work: Option<(f64, f64)>) -> Vec<String> {
+fn arguments(folder: &Path, tested: Tested, work: Option<Sides<f64>>) -> Vec<String> {
     let mut arguments: Vec<String> = vec![
         "diff".to_owned(),
         folder.join("before").display().to_string(),
@@ -70,7 +70,7 @@ fn arguments(folder: &Path, tested: Tested, work: Option<(f64, f64)>) -> Vec<Str
     if tested == Tested::CriticalGraphOnePercent {
         arguments.extend(["--min-delta", "1%"].map(str::to_owned));
     }
-    if let Some((before, after)) = work {
+    if let Some(Sides { before, after }) = work {
         arguments.extend(["--work".to_owned(), format!("{before},{after}")]);
     }
     arguments

@@ -1,18 +1,18 @@
 //! The plain way: subtract mean self times per function, sort. What a person does with two flat profiles.
 
 use hashbrown::HashMap;
-use perfblame_analysis::{FunctionView, Verdict};
+use perfblame_analysis::{FunctionView, Loaded, Sides, Verdict};
 use perfblame_cct::{MetricId, RunSet};
 
-use super::{Answer, Blamed, ONE_PERCENT, Sides};
+use super::{Answer, Blamed, ONE_PERCENT};
 use crate::program::Key;
 
 /// Functions whose mean self time grew by at least 1 % of the total before, the largest first, each with the context
 /// that grew most. Regressed when the mean total grew by at least 1 %.
-pub fn answer(sides: &Sides, work: Option<(f64, f64)>) -> Answer {
-    let (before_work, after_work) = work.unwrap_or((1.0, 1.0));
+pub fn answer(sides: &Sides<Loaded>, work: Option<Sides<f64>>) -> Answer {
+    let work = work.unwrap_or(Sides::same(1.0));
     let before = means(&sides.before.runs, 1.0);
-    let after = means(&sides.after.runs, before_work / after_work);
+    let after = means(&sides.after.runs, work.before / work.after);
     let total = |side: &Means| {
         let own = side.keys.iter().zip(&side.own);
         own.filter(|((_, pseudo), _)| !pseudo).map(|(_, own)| own).sum::<f64>()

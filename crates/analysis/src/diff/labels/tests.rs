@@ -22,9 +22,9 @@ fn symbols(text: &str) -> Symbols {
     symbols
 }
 
-fn side(symbols: &Symbols) -> Side<'_> {
+fn side(symbols: &Symbols) -> SideTree<'_> {
     static EMPTY: std::sync::OnceLock<perfblame_cct::Cct> = std::sync::OnceLock::new();
-    Side { symbols, tree: EMPTY.get_or_init(Default::default), weights: &[] }
+    SideTree { symbols, tree: EMPTY.get_or_init(Default::default), weights: &[] }
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "changes hold it so")]
@@ -47,15 +47,14 @@ fn changed(
 
 #[track_caller]
 fn check(before: &str, after: &str, changes: &[ChangedFunction], expected: &Expect) {
-    let sides = [symbols(before), symbols(after)];
-    let found = of_changes(&sides.each_ref().map(side), changes);
+    let sides = Sides { before: symbols(before), after: symbols(after) };
+    let found = of_changes(&sides.as_ref().map(side), changes);
     let mut out = String::new();
-    for (side, sign) in
-        sides.iter().zip(["-", "+"]).enumerate().map(|(row, (side, sign))| ((row, side), sign))
-    {
-        for (id, _) in side.1.functions() {
-            let label = found.of[side.0][id.index()];
-            let _ = writeln!(out, "{sign} {} {label:?}", side.1.name(id));
+    for (side, symbols) in sides.each() {
+        let sign = if side == Side::Before { '-' } else { '+' };
+        for (id, _) in symbols.functions() {
+            let label = found.of[side][id.index()];
+            let _ = writeln!(out, "{sign} {} {label:?}", symbols.name(id));
         }
     }
     expected.assert_eq(&out);
@@ -132,9 +131,9 @@ fn each_kind_labels_its_side() {
 #[test]
 fn without_changes_what_is_on_one_side_only_counts() {
     let (before, after) = (symbols("a\nb"), symbols("b\nc"));
-    let found = inferred(&[side(&before), side(&after)]);
-    assert_eq!(found.of[0], [Label::Deleted, Label::Unchanged]);
-    assert_eq!(found.of[1], [Label::Unchanged, Label::Added]);
+    let found = inferred(&Sides { before: side(&before), after: side(&after) });
+    assert_eq!(found.of.before, [Label::Deleted, Label::Unchanged]);
+    assert_eq!(found.of.after, [Label::Unchanged, Label::Added]);
 }
 
 #[test]

@@ -35,7 +35,7 @@ impl std::fmt::Debug for Drawn {
         let depths = self.tree.depths();
         for node in self.tree.nodes() {
             let indent = depths[node.index()] as usize;
-            let function = self.side().side.function_of(node);
+            let function = self.side().tree.function_of(node);
             let label = self.side().label(function);
             writeln!(out, "{:indent$}{} {label:?}", "", self.text(node))?;
         }
@@ -47,13 +47,10 @@ proptest! {
     #[test]
     fn common_tree_and_excised_are_the_whole(before in any_side(), after in any_side(), order in any_order()) {
         let staged = stages(&before.side(), &after.side(), order);
-        for (which, side) in [(WhichSide::Before, &before), (WhichSide::After, &after)] {
+        for (which, side) in [(Side::Before, &before), (Side::After, &after)] {
             let excised = || staged.excised.iter().filter(|excised| excised.side == which);
-            let partner = |node: NodeId| match which {
-                WhichSide::Before => staged.matching.after(node),
-                WhichSide::After => staged.matching.before(node),
-            };
-            let common = || side.tree.nodes().filter(|node| partner(*node).is_some());
+            let has_partner = |node: &NodeId| staged.matching.partner(which, *node).is_some();
+            let common = || side.tree.nodes().filter(has_partner);
             let nodes: usize = excised().map(|excised| excised.nodes).sum();
             prop_assert_eq!(common().count() + nodes, side.tree.len());
             let weight: i64 = common().map(|node| side.weights[node.index()]).sum();
@@ -63,7 +60,7 @@ proptest! {
             let mut counted = vec![0; staged.excised.len()];
             for node in side.tree.nodes() {
                 let part = staged.part_of(which, node);
-                prop_assert_eq!(part.is_none(), partner(node).is_some());
+                prop_assert_eq!(part.is_none(), has_partner(&node));
                 if let Some(part) = part {
                     counted[part] += 1;
                     prop_assert!(side.tree.contains(staged.excised[part].root, node));
@@ -81,10 +78,10 @@ proptest! {
     fn reasons_are_what_stands_above(before in any_side(), after in any_side(), order in any_order()) {
         let staged = stages(&before.side(), &after.side(), order);
         for excised in &staged.excised {
-            let side = if excised.side == WhichSide::Before { &before } else { &after };
-            let label = |node| side.side().label(side.side().side.function_of(node));
+            let side = if excised.side == Side::Before { &before } else { &after };
+            let label = |node| side.side().label(side.side().tree.function_of(node));
             let modified = |node: &NodeId| {
-                staged.is_modified(excised.side, side.side().side.function_of(*node))
+                staged.is_modified(excised.side, side.side().tree.function_of(*node))
             };
             let above: Vec<NodeId> = side.tree.ancestors(excised.root).skip(1).collect();
             match excised.reason {
@@ -93,7 +90,7 @@ proptest! {
                 Reason::Modified => prop_assert!(above.iter().any(modified)),
                 Reason::SideEffect => prop_assert!(!above.iter().any(modified)),
             }
-            let candidates: Vec<_> = staged.candidates(&side.side().side, excised).collect();
+            let candidates: Vec<_> = staged.candidates(&side.side().tree, excised).collect();
             let expected: Vec<_> = match excised.reason {
                 Reason::Added | Reason::Deleted => above.into_iter().take(1).collect(),
                 Reason::Modified => above.into_iter().filter(modified).collect(),
@@ -124,7 +121,7 @@ proptest! {
         pairs.sort_unstable_by_key(|pair| pair.1);
         prop_assert_eq!(there.pairs().collect::<Vec<_>>(), pairs);
         let turned = |excised: &Excised| Excised {
-            side: if excised.side == WhichSide::Before { WhichSide::After } else { WhichSide::Before },
+            side: excised.side.other(),
             reason: match excised.reason {
                 Reason::Added => Reason::Deleted,
                 Reason::Deleted => Reason::Added,

@@ -2,6 +2,8 @@
 
 use std::ops::RangeInclusive;
 
+use perfblame_cct::Side;
+
 use super::super::call_graph::{CallGraph, ROOT};
 use super::super::work::{NONE, Row, Work};
 
@@ -27,7 +29,7 @@ pub(super) struct Features {
 }
 
 impl Features {
-    pub fn of(work: &Work<'_>, graph: &CallGraph, side: usize) -> Self {
+    pub fn of(work: &Work<'_>, graph: &CallGraph, side: Side) -> Self {
         let rows = work.class[side].len();
         let mut features = Self {
             start: Vec::with_capacity(rows + 1),

@@ -1,6 +1,7 @@
 //! How much speaks for two functions being one.
 
 use hashbrown::HashMap;
+use perfblame_cct::{Side, Sides};
 
 use super::super::Why;
 use super::super::call_graph::CallGraph;
@@ -29,7 +30,7 @@ pub(super) struct Scale {
 }
 
 impl Scale {
-    pub fn of(features: &[Features; 2]) -> Self {
+    pub fn of(features: &Sides<Features>) -> Self {
         let mut scale = Self { at_home: HashMap::new(), anywhere: HashMap::new() };
         for features in features {
             let mut sums: HashMap<Feature, u32> = HashMap::new();
@@ -70,29 +71,29 @@ const LIKE_WEIGHTS: f64 = 0.6;
 
 /// What is known in one round.
 pub(super) struct Evidence<'a> {
-    pub graphs: &'a [CallGraph; 2],
-    pub features: [Features; 2],
+    pub graphs: &'a Sides<CallGraph>,
+    pub features: Sides<Features>,
     pub scale: Scale,
     pub places: Places,
 }
 
 pub(super) fn score(work: &Work<'_>, evidence: &Evidence<'_>, before: Row, after: Row) -> Scored {
     let Evidence { graphs, features, scale, places } = evidence;
-    let homes = [work.home[0][before as usize], work.home[1][after as usize]];
-    let same_home = homes[0] == homes[1];
-    let home = (same_home && homes[0] != 0).then_some(homes[0]);
+    let home = work.home.before[before as usize];
+    let same_home = home == work.home.after[after as usize];
+    let home = (same_home && home != 0).then_some(home);
     // Callers and callees, each: what both have, and what either has, as weighted Jaccard sets.
     let mut shared = [0u64; 2];
     let mut either = [0u64; 2];
-    for (feature, weights) in both(features[0].of_row(before), features[1].of_row(after)) {
+    for (feature, weights) in both(features.before.of_row(before), features.after.of_row(after)) {
         let kind = (feature & 1) as usize;
         let worth = scale.of_feature(feature, home);
-        shared[kind] += u64::from(weights[0].min(weights[1])) * worth;
-        either[kind] += u64::from(weights[0].max(weights[1])) * worth;
+        shared[kind] += u64::from(weights.before.min(weights.after)) * worth;
+        either[kind] += u64::from(weights.before.max(weights.after)) * worth;
     }
     let (mut inside, mut outside) = (0.0, 0.0);
     for kind in 0..2 {
-        let known = [features[0].known(before, kind), features[1].known(after, kind)];
+        let known = [features.before.known(before, kind), features.after.known(after, kind)];
         // Neighbours that have no class yet speak neither for nor against.
         let part = match known {
             [Some(0), _] | [_, Some(0)] => continue,
@@ -122,9 +123,9 @@ pub(super) fn score(work: &Work<'_>, evidence: &Evidence<'_>, before: Row, after
         Fit::Between => sure(score, 0.85),
         Fit::Against => score * 0.3,
     };
-    let (was, is) = (work.fact(0, before), work.fact(1, after));
+    let (was, is) = (work.fact(Side::Before, before), work.fact(Side::After, after));
     let mut bar = if matches!(fit, Fit::Unknown | Fit::Against) { RENAMED_BAR } else { 0.0 };
-    let naming = (work.naming[0][before as usize], work.naming[1][after as usize]);
+    let naming = (work.naming.before[before as usize], work.naming.after[after as usize]);
     score = match naming {
         (Naming::Chosen, Naming::Chosen) if work.functions.base(was) == work.functions.base(is) => {
             bar = 0.0;
@@ -142,10 +143,10 @@ pub(super) fn score(work: &Work<'_>, evidence: &Evidence<'_>, before: Row, after
     if !same_home {
         score *= 0.85;
     }
-    let shares = [graphs[0].share(before), graphs[1].share(after)];
-    let ratio = shares[0].min(shares[1]) / shares[0].max(shares[1]).max(f64::MIN_POSITIVE);
+    let (share, other) = (graphs.before.share(before), graphs.after.share(after));
+    let ratio = share.min(other) / share.max(other).max(f64::MIN_POSITIVE);
     // Chance leaves out light functions on one side or the other, but none that would be as heavy as the other's.
-    if fit == Fit::Unknown && ratio >= LIKE_WEIGHTS && shares[0].min(shares[1]) >= NOT_BY_CHANCE {
+    if fit == Fit::Unknown && ratio >= LIKE_WEIGHTS && share.min(other) >= NOT_BY_CHANCE {
         score = sure(score, 0.7);
     }
     // How heavy it is can change, and is what is asked in the end; it counts a little, more where names say nothing.
@@ -157,15 +158,15 @@ pub(super) fn score(work: &Work<'_>, evidence: &Evidence<'_>, before: Row, after
 
 /// The features of two functions side by side, with 0 where one lacks it.
 fn both<'a>(
-    mut one: &'a [(Feature, u32)],
-    mut other: &'a [(Feature, u32)],
-) -> impl Iterator<Item = (Feature, [u32; 2])> + 'a {
+    mut before: &'a [(Feature, u32)],
+    mut after: &'a [(Feature, u32)],
+) -> impl Iterator<Item = (Feature, Sides<u32>)> + 'a {
     std::iter::from_fn(move || {
-        let next =
-            [one.first(), other.first()].map(|first| first.map_or(Feature::MAX, |row| row.0));
-        let feature = next[0].min(next[1]);
-        let mut weights = [0; 2];
-        for (side, list) in [&mut one, &mut other].into_iter().enumerate() {
+        let first =
+            |list: &[(Feature, u32)]| list.first().map_or(Feature::MAX, |(feature, _)| *feature);
+        let feature = first(before).min(first(after));
+        let mut weights = Sides::same(0);
+        for (side, list) in [(Side::Before, &mut before), (Side::After, &mut after)] {
             if let Some(((_, weight), rest)) =
                 list.split_first().filter(|(row, _)| row.0 == feature)
             {
@@ -202,6 +203,9 @@ mod tests {
     #[test]
     fn features_stand_side_by_side() {
         let found: Vec<_> = both(&[(1, 10), (3, 30)], &[(2, 20), (3, 33)]).collect();
-        assert_eq!(found, [(1, [10, 0]), (2, [0, 20]), (3, [30, 33])]);
+        assert_eq!(
+            found,
+            [(1, Sides::new(10, 0)), (2, Sides::new(0, 20)), (3, Sides::new(30, 33))]
+        );
     }
 }

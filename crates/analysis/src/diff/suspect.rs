@@ -1,0 +1,60 @@
+//! One assembly of a suspect: whatever found it, it is put together here from the finding and both trees as one.
+
+use perfblame_blame::{Finding, Interval};
+use perfblame_cct::{NodeId, Sides};
+use perfblame_matching::Joint;
+
+use super::{Estimate, Suspect};
+use crate::FunctionView;
+
+/// A suspect made of a finding. Its rank and its share depend on the others: [`rank`] gives it both.
+pub(super) fn suspect(joint: &Joint, finding: &Finding) -> Option<Suspect> {
+    let heaviest = *finding.contexts.first()?;
+    Some(Suspect {
+        rank: 0,
+        function: view(joint, heaviest),
+        kind: finding.kind,
+        path: joint.tree.path(heaviest).into_iter().map(|node| view(joint, node)).collect(),
+        contexts: finding.contexts.iter().map(|row| row.index()).collect(),
+        before: mean(&finding.before),
+        after: mean(&finding.after),
+        delta: estimate(finding.delta),
+        runs: Sides { before: finding.before.clone(), after: finding.after.clone() },
+        p_value: finding.p_value,
+        share: 0.0,
+        calls: finding.calls,
+        was: None,
+        notes: Vec::new(),
+        changes: Vec::new(),
+    })
+}
+
+/// The suspects made of findings, in their order; shares are parts of `whole`.
+pub(super) fn suspects(joint: &Joint, findings: &[Finding], whole: f64) -> Vec<Suspect> {
+    let mut suspects: Vec<Suspect> =
+        findings.iter().filter_map(|finding| suspect(joint, finding)).collect();
+    rank(&mut suspects, whole);
+    suspects
+}
+
+/// Numbers suspects in their order and gives each its share of `whole`; where that is nothing, so are the shares.
+pub(super) fn rank(suspects: &mut [Suspect], whole: f64) {
+    for (row, suspect) in suspects.iter_mut().enumerate() {
+        suspect.rank = row + 1;
+        suspect.share =
+            if whole == 0.0 { 0.0 } else { (suspect.delta.median / whole).clamp(0.0, 1.0) };
+    }
+}
+
+/// The function of a context.
+pub(super) fn view(joint: &Joint, node: NodeId) -> FunctionView {
+    FunctionView::of(&joint.symbols, joint.symbols.frame(joint.tree.frame(node)).function)
+}
+
+pub(super) fn estimate(interval: Interval) -> Estimate {
+    Estimate { median: interval.value, low: interval.low, high: interval.high }
+}
+
+pub(super) fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len().max(1) as f64
+}
