@@ -23,6 +23,8 @@ const DEBIAN: &[(&str, &str)] = &[
     ("chromium", "chromium"),
     ("time", "time"),
     ("unzip", "unzip"),
+    ("objcopy", "binutils"),
+    ("xz", "xz-utils"),
     ("dot", "graphviz"),
     ("python3", "python3-venv"),
     ("uftrace", "uftrace"),

@@ -12,6 +12,12 @@ pub fn project() -> PathBuf {
     here.parent().unwrap_or(here).to_owned()
 }
 
+/// The folder that cargo builds into: that of this program.
+pub fn target() -> Result<PathBuf> {
+    let program = std::env::current_exe()?;
+    program.ancestors().nth(2).map(Path::to_owned).context("xtask lies in no target folder")
+}
+
 /// Where tools that are not Debian packages are installed: outside the project, shared by its clones.
 pub fn tools() -> Result<PathBuf> {
     if let Some(folder) = std::env::var_os("PERFBLAME_TOOLS") {

@@ -1,15 +1,22 @@
 //! The whole test run, in the order in which a mistake costs least.
 
+mod left_out;
+mod notes;
+
 use anyhow::Result;
 
 use crate::{setup, shell, tidy};
+use notes::Notes;
 
-/// Format, lints, unit tests, tidy checks; needs nothing but Rust.
+/// Format, lints, unit tests, tidy checks; needs nothing but Rust and a C compiler.
 pub fn unit() -> Result<()> {
     shell::run("cargo", &["fmt", "--all", "--check"])?;
     shell::run("cargo", &["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"])?;
     tidy::run()?;
-    shell::run("cargo", &["test", "--workspace"])
+    tests(&[])?;
+    let count = left_out::end_to_end_tests(&shell::project())?;
+    eprintln!("== {count} end-to-end tests were left out: `cargo xtask test` runs them");
+    Ok(())
 }
 
 /// Everything CI runs.
@@ -22,10 +29,24 @@ pub fn everything() -> Result<()> {
     shell::run("cargo", &[&["clippy"][..], &e2e, &["--", "-D", "warnings"]].concat())?;
     // The release binary is what users run, and what the end-to-end tests drive where time matters.
     shell::run("cargo", &["build", "--release"])?;
-    shell::run("cargo", &["test", "--workspace", "--all-features"])?;
+    tests(&["--all-features"])?;
     let mut docs = shell::command("cargo", &["doc", "--workspace", "--no-deps"])?;
     docs.env("RUSTDOCFLAGS", "-D warnings");
     shell::run_command(docs)?;
     // Fuzz targets must at least build; running them is `cargo xtask fuzz`.
     shell::run("cargo", &["check", "--manifest-path", "fuzz/Cargo.toml"])
+}
+
+/// Runs the tests of the workspace, and says what they noted about themselves.
+fn tests(options: &[&str]) -> Result<()> {
+    let notes = Notes::new()?;
+    let mut tests = shell::command("cargo", &[&["test", "--workspace"][..], options].concat())?;
+    tests.env("PERFBLAME_TEST_NOTES", notes.folder());
+    shell::run_command(tests)?;
+    match notes.count("without-corpus") {
+        0 => {}
+        1 => eprintln!("== 1 test ran on the samples only: no corpus"),
+        count => eprintln!("== {count} tests ran on the samples only: no corpus"),
+    }
+    Ok(())
 }

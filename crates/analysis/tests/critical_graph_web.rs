@@ -5,18 +5,12 @@ use perfblame_analysis::{
     CriticalGraph, Diff, DiffQuery, LoadOptions, Loaded, Method, Source, diff, load,
 };
 use perfblame_cct::Times;
-use std::path::PathBuf;
 
 /// The time lines of one side, or some of them.
 fn side(folder: &str, runs: &[u32]) -> Option<Loaded> {
-    let folder = perfblame_fixtures::corpus()?.parent()?.join("corpus-web-sample").join(folder);
-    let file = |run: &u32| folder.join(format!("{run}.json.gz"));
-    let files: Vec<PathBuf> = runs.iter().map(file).filter(|file| file.is_file()).collect();
-    if files.len() < runs.len() {
-        eprintln!("no recorded web regression here: nothing to compare");
-        return None;
-    }
-    let sources: Vec<Source> = files.into_iter().map(Source::File).collect();
+    let folder = perfblame_fixtures::recordings("corpus-web-sample")?.join(folder);
+    let file = |run: &u32| Source::File(folder.join(format!("{run}.json.gz")));
+    let sources: Vec<Source> = runs.iter().map(file).collect();
     let options = LoadOptions { times: Times::Keep, ..LoadOptions::default() };
     Some(load(&sources, options, &perfblame_readers::Tally::default()).unwrap())
 }

@@ -9,7 +9,7 @@ use perfblame_analysis::{
     Diff, DiffQuery, InferQuery, Inferred, Kind, LoadOptions, Loaded, Method, Source, Traces,
     Verdict, WaitOn, diff, infer, load,
 };
-use perfblame_fixtures::corpus;
+use perfblame_fixtures::recordings;
 use perfblame_readers::Tally;
 
 /// A file with this text, which stays for as long as the test.
@@ -342,9 +342,7 @@ fn a_longer_nap_is_a_suspect_that_waits() {
 
 #[test]
 fn the_cause_lies_on_the_first_path_of_a_real_program() {
-    let Some(folder) = corpus().map(|corpus| corpus.with_file_name("corpus-native-sample")) else {
-        return eprintln!("the recorded traces are not here");
-    };
+    let Some(folder) = recordings("corpus-native-sample") else { return };
     let load_side = |name: &str| {
         let source = Source::File(folder.join(format!("jq-prepend.{name}.perf-script.txt")));
         let options = LoadOptions { traces: Traces::Infer, ..LoadOptions::default() };

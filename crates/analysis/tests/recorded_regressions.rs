@@ -1,16 +1,11 @@
 //! Regressions that were recorded, with known causes: the first suspect is the cause, and identical code has none.
 #![allow(clippy::unwrap_used, reason = "a test that cannot read its files has failed")]
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use perfblame_analysis::{Diff, DiffQuery, Kind, LoadOptions, Loaded, Verdict, diff, expand, load};
+use perfblame_fixtures::{corpus, recordings};
 use perfblame_readers::Tally;
-
-/// The shared folder with recordings, where there is one.
-fn shared() -> Option<PathBuf> {
-    let corpus = perfblame_fixtures::corpus()?;
-    corpus.parent().map(Path::to_owned)
-}
 
 fn side(files: &[PathBuf]) -> Loaded {
     load(&expand(files).unwrap(), LoadOptions::default(), &Tally::default()).unwrap()
@@ -23,11 +18,7 @@ fn compare(before: &[PathBuf], after: &[PathBuf], metric: Option<&str>) -> Diff 
 
 #[test]
 fn the_busy_wait_in_a_web_page_is_the_first_suspect() {
-    let Some(shared) = shared() else { return };
-    let sample = shared.join("corpus-web-sample");
-    if !sample.is_dir() {
-        return;
-    }
+    let Some(sample) = recordings("corpus-web-sample") else { return };
     let answer = compare(&[sample.join("old")], &[sample.join("new")], None);
     assert_eq!(answer.verdict, Verdict::Regressed);
     let first = &answer.suspects[0];
@@ -42,12 +33,9 @@ fn the_busy_wait_in_a_web_page_is_the_first_suspect() {
 
 #[test]
 fn runs_of_one_page_are_unchanged_however_they_are_split() {
-    let Some(shared) = shared() else { return };
+    let Some(sample) = recordings("corpus-web-sample") else { return };
     for version in ["old", "new"] {
-        let folder = shared.join("corpus-web-sample").join(version);
-        if !folder.is_dir() {
-            return;
-        }
+        let folder = sample.join(version);
         let run = |number: usize| folder.join(format!("{number}.json.gz"));
         for (one, two, three) in [(1, 2, 3), (2, 1, 3), (3, 1, 2)] {
             for (before, after) in [
@@ -66,13 +54,10 @@ fn runs_of_one_page_are_unchanged_however_they_are_split() {
 
 #[test]
 fn the_allocation_that_was_fixed_is_the_first_improvement() {
-    let Some(shared) = shared() else { return };
-    let file = |name: &str| shared.join("corpus/jfr").join(name);
+    let Some(corpus) = corpus() else { return };
+    let file = |name: &str| corpus.join("jfr").join(name);
     let (before, fixed) =
         (file("jmc-allocation_10s_before.jfr"), file("jmc-allocation_10s_fixed.jfr"));
-    if !before.is_file() {
-        return;
-    }
     let answer =
         compare(std::slice::from_ref(&before), std::slice::from_ref(&fixed), Some("allocated"));
     assert_eq!(answer.verdict, Verdict::Improved);

@@ -8,7 +8,7 @@ use std::path::Path;
 use perfblame_cct::{
     Cct, Frame, FrameId, Import, MetricId, NodeId, Profile, RunSet, Symbols, merge_runs,
 };
-use perfblame_fixtures::corpus;
+use perfblame_fixtures::{corpus, recordings};
 use perfblame_matching::{Identity, Matching, SideTree, match_anchored, match_by_key};
 use perfblame_readers::{Input, ReadOptions, read};
 
@@ -20,12 +20,12 @@ fn load(path: &Path) -> Profile {
 
 /// The two versions of the web sample; none where it is not.
 fn web_sample() -> Option<[RunSet; 2]> {
-    let sample = corpus()?.with_file_name("corpus-web-sample");
+    let sample = recordings("corpus-web-sample")?;
     let folder = |name: &str| {
         let files = (1..=3).map(|run| sample.join(name).join(format!("{run}.json.gz")));
         merge_runs(files.map(|path| load(&path)).collect())
     };
-    sample.is_dir().then(|| [folder("old"), folder("new")])
+    Some([folder("old"), folder("new")])
 }
 
 /// Self weights of the first metric that has any, all runs added up.

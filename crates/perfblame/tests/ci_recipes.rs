@@ -9,7 +9,7 @@ fn recipes_fit_their_schemas() {
     for (schema, file) in
         [("vendor.github-workflows", "github-actions.yml"), ("vendor.gitlab-ci", "gitlab-ci.yml")]
     {
-        let program = perfblame_fixtures::tools().join("bin/check-jsonschema");
+        let program = perfblame_fixtures::tool_file("bin/check-jsonschema");
         let output = Command::new(&program)
             .args(["--builtin-schema", schema])
             .arg(docs.join(file))

@@ -3,7 +3,7 @@
 
 mod run;
 
-use std::io::Read;
+use std::io::{Read, Write as _};
 use std::process::Stdio;
 
 use expect_test::{Expect, expect};
@@ -329,9 +329,9 @@ fn an_interrupt_leaves_nothing_behind() {
     let folder = Folder::new();
     let mut command = folder.perfblame(&["convert", "-", "out.pb.gz"]);
     let mut child = command.stdin(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    // Long enough to be reading; it would wait for its input for ever.
-    std::thread::sleep(std::time::Duration::from_millis(300));
-    let input = child.stdin.take();
+    // Pipes hold 64 KB: once a megabyte went in, it is reading, and it would wait for the rest for ever.
+    let mut input = child.stdin.take().unwrap();
+    input.write_all("main;serve 1\n".repeat(80_000).as_bytes()).unwrap();
     let id = child.id().to_string();
     assert!(std::process::Command::new("kill").args(["-INT", &id]).status().unwrap().success());
     assert_eq!(child.wait().unwrap().code(), Some(130));

@@ -5,7 +5,7 @@ mod run;
 
 use std::path::PathBuf;
 
-use perfblame_fixtures::{Schema, corpus, invalid};
+use perfblame_fixtures::{Schema, corpus, invalid, recordings};
 use run::Folder;
 
 /// Real sides: before, after and a metric.
@@ -21,10 +21,10 @@ fn pairs() -> Vec<(PathBuf, PathBuf, Option<&'static str>)> {
             (jfr("jmc-allocation_10s_before.jfr"), jfr("jmc-allocation_10s_fixed.jfr"));
         pairs.push((before.clone(), after.clone(), None));
         pairs.push((before, after, Some("allocated")));
-        let web = corpus.with_file_name("corpus-web-sample");
+    }
+    if let Some(web) = recordings("corpus-web-sample") {
         pairs.push((web.join("old"), web.join("new"), None));
     }
-    pairs.retain(|(before, after, _)| before.exists() && after.exists());
     pairs
 }
 

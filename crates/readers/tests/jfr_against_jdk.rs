@@ -13,7 +13,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use perfblame_cct::{Grain, NodeId, Profile, TRUNCATED, Times};
-use perfblame_fixtures::{corpus_files, samples};
+use perfblame_fixtures::{corpus_files, samples, tool};
 use perfblame_readers::{Input, ReadOptions, read};
 
 /// Events, and the field that holds what they count for.
@@ -72,10 +72,6 @@ struct Sums {
 
 #[test]
 fn recordings_read_as_the_jdk_reads_them() {
-    if Command::new("jfr").arg("version").output().is_err() {
-        eprintln!("no `jfr` here: install a JDK to compare recordings with its own tool");
-        return;
-    }
     let mut files = corpus_files("jfr");
     let own = std::fs::read_dir(samples().join("jfr")).unwrap();
     files.extend(own.map(|entry| entry.unwrap().path()));
@@ -219,7 +215,7 @@ fn ours(profile: &Profile) -> BTreeMap<&str, Sums> {
 /// as lines, as hundreds of megabytes come from a file of twelve.
 fn printed(file: &Path, events: &[(&str, &str)]) -> BTreeMap<&'static str, Sums> {
     let names: Vec<&str> = events.iter().map(|(event, _)| *event).collect();
-    let mut child = Command::new("jfr")
+    let mut child = Command::new(tool("jfr"))
         .args(["print", "--json", "--stack-depth", "100000", "--events", &names.join(",")])
         .arg(file)
         .stdout(Stdio::piped())

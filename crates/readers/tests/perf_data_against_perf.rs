@@ -10,7 +10,7 @@
 //!   there;
 //! - perf leaves out what compilers appended to C++ names (`.part.0`), we keep it as for C.
 //!
-//! Where perf is not installed or may not record, the tests say so in one line and end.
+//! `cargo xtask setup` installs perf and what is recorded; where perf is missing or may not record, the tests fail.
 
 #![expect(clippy::unwrap_used, reason = "a test may fail")]
 
@@ -19,6 +19,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use perfblame_cct::{Grain, NodeId, Profile, TRUNCATED};
+use perfblame_fixtures::tool;
 use perfblame_readers::{Input, ReadOptions, read};
 
 /// Inlining, recursion, callbacks from libc, and time in the kernel.
@@ -74,31 +75,29 @@ fn folder(name: &str) -> PathBuf {
     folder
 }
 
-/// Runs a command; none when it is not there or fails.
-fn run(command: &mut Command) -> Option<Vec<u8>> {
-    let output = command.output().ok()?;
-    output.status.success().then_some(output.stdout)
+/// Runs a command that must succeed, and returns what it prints.
+fn run(command: &mut Command) -> Vec<u8> {
+    let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{command:?}: {}\n{errors}", output.status);
+    output.stdout
 }
 
-/// Builds the program and records it; none, said in one line, where that cannot be done.
-fn record(name: &str, options: &[&str], rounds: &str) -> Option<PathBuf> {
+/// Builds the program and records it.
+fn record(name: &str, options: &[&str], rounds: &str) -> PathBuf {
     record_program(name, PROGRAM, options, rounds)
 }
 
-fn record_program(name: &str, program: &str, options: &[&str], rounds: &str) -> Option<PathBuf> {
+fn record_program(name: &str, program: &str, options: &[&str], rounds: &str) -> PathBuf {
     let folder = folder(name);
     std::fs::write(folder.join("work.c"), program).unwrap();
-    let mut compile = Command::new("gcc");
+    let mut compile = Command::new(tool("gcc"));
     compile.args(["-O2", "-g", "-fno-optimize-sibling-calls", "-o", "work", "work.c"]);
-    let recorded = run(compile.current_dir(&folder)).and_then(|_| {
-        let mut perf = Command::new("perf");
-        perf.args(["record", "-q", "-e", "cpu-clock", "-F", "2000"]).args(options);
-        run(perf.args(["-o", "perf.data", "--", "./work", rounds]).current_dir(&folder))
-    });
-    if recorded.is_none() {
-        eprintln!("no comparison with perf here: gcc and a perf that may record are needed");
-    }
-    recorded.map(|_| folder.join("perf.data"))
+    run(compile.current_dir(&folder));
+    let mut perf = Command::new(tool("perf"));
+    perf.args(["record", "-q", "-e", "cpu-clock", "-F", "2000"]).args(options);
+    run(perf.args(["-o", "perf.data", "--", "./work", rounds]).current_dir(&folder));
+    folder.join("perf.data")
 }
 
 fn read_exactly(path: &Path) -> Profile {
@@ -160,10 +159,10 @@ fn end_at_unknown(names: &mut Vec<&str>) {
     names.reverse();
 }
 
-fn perfs(path: &Path, options: &[&str]) -> Option<Folded> {
-    let mut script = Command::new("perf");
+fn perfs(path: &Path, options: &[&str]) -> Folded {
+    let mut script = Command::new(tool("perf"));
     script.args(["script", "-F", "comm,tid,ip,sym", "--max-stack", "4096"]).args(options);
-    let text = String::from_utf8(run(script.arg("-i").arg(path))?).unwrap();
+    let text = String::from_utf8(run(script.arg("-i").arg(path))).unwrap();
     let mut folded = Folded::new();
     let with_stacks = text.contains("\n\n");
     for sample in text.split(if with_stacks { "\n\n" } else { "\n" }) {
@@ -182,7 +181,7 @@ fn perfs(path: &Path, options: &[&str]) -> Option<Folded> {
             *folded.entry(names.join(";")).or_default() += 1;
         }
     }
-    Some(folded)
+    folded
 }
 
 /// The share of perf's samples that have the same stack here.
@@ -202,10 +201,10 @@ fn equal_share(ours: &Folded, perfs: &Folded) -> f64 {
 }
 
 fn check(name: &str, options: &[&str], least: f64) {
-    let Some(path) = record(name, options, "60") else { return };
+    let path = record(name, options, "60");
     let profile = read_exactly(&path);
     let ours = ours(&profile, Inlines::Hidden);
-    let perfs = perfs(&path, &["--no-inline"]).unwrap();
+    let perfs = perfs(&path, &["--no-inline"]);
     assert_eq!(ours.values().sum::<i64>(), perfs.values().sum::<i64>(), "{name}: samples");
     assert!(perfs.values().sum::<i64>() > 100, "{name}: enough samples to compare");
     let share = equal_share(&ours, &perfs);
@@ -251,23 +250,23 @@ fn of_program(folded: &Folded) -> Folded {
 
 #[test]
 fn inlined_functions() {
-    let Some(path) = record("inlines", &["--call-graph", "dwarf,4096"], "10") else { return };
+    let path = record("inlines", &["--call-graph", "dwarf,4096"], "10");
     let ours = of_program(&ours(&read_exactly(&path), Inlines::Shown));
-    let perfs = of_program(&perfs(&path, &["--inline"]).unwrap());
+    let perfs = of_program(&perfs(&path, &["--inline"]));
     assert!(ours.keys().any(|stack| stack.ends_with("compare;mix_twice;mix")));
     let share = equal_share(&ours, &perfs);
     assert!(share >= 0.95, "{share} of the stacks are equal");
 }
 
-/// Records to a pipe; none, said in one line, where that cannot be done.
-fn record_pipe(name: &str, options: &[&str]) -> Option<PathBuf> {
-    let whole = record(name, options, "1")?;
+/// Records to a pipe.
+fn record_pipe(name: &str, options: &[&str]) -> PathBuf {
+    let whole = record(name, options, "1");
     let piped = whole.with_file_name("pipe.data");
-    let mut perf = Command::new("perf");
+    let mut perf = Command::new(tool("perf"));
     perf.args(["record", "-q", "-e", "cpu-clock", "-F", "2000"]).args(options);
     perf.args(["-o", "-", "--", "./work", "60"]).current_dir(whole.parent().unwrap());
-    std::fs::write(&piped, run(&mut perf)?).unwrap();
-    Some(piped)
+    std::fs::write(&piped, run(&mut perf)).unwrap();
+    piped
 }
 
 #[test]
@@ -275,9 +274,9 @@ fn recordings_from_a_pipe() {
     for (name, options) in
         [("pipe", &["--call-graph", "dwarf,4096"][..]), ("pipe-compressed", &["-z", "-g"][..])]
     {
-        let Some(path) = record_pipe(name, options) else { return };
+        let path = record_pipe(name, options);
         let ours = ours(&read_exactly(&path), Inlines::Hidden);
-        let perfs = perfs(&path, &["--no-inline"]).unwrap();
+        let perfs = perfs(&path, &["--no-inline"]);
         assert_eq!(ours.values().sum::<i64>(), perfs.values().sum::<i64>(), "{name}: samples");
         let share = equal_share(&ours, &perfs);
         assert!(share >= 0.98, "{name}: {share} of the stacks are equal");
@@ -289,12 +288,12 @@ fn a_binary_that_changed_is_not_used() {
     // A build that no earlier recording has left in perf's cache of binaries.
     let program = PROGRAM.replace("kernel_some", &format!("kernel_{}", std::process::id()));
     let options = ["-g", "--no-buildid-cache"];
-    let Some(path) = record_program("changed", &program, &options, "20") else { return };
+    let path = record_program("changed", &program, &options, "20");
     let folder = path.parent().unwrap();
     std::fs::write(folder.join("work.c"), PROGRAM.replace("tree", "other")).unwrap();
-    let mut compile = Command::new("gcc");
+    let mut compile = Command::new(tool("gcc"));
     compile.args(["-O1", "-o", "work", "work.c"]).current_dir(folder);
-    run(&mut compile).unwrap();
+    run(&mut compile);
     let profile = read_exactly(&path);
     assert!(profile.warnings.iter().any(|warning| warning.code == "changed-binaries"));
     let of_work: Vec<&str> = (profile.symbols.functions())
@@ -316,16 +315,16 @@ fn symbols_packed_into_a_stripped_binary() {
         objcopy --add-section .gnu_debugdata=mini.xz work";
     // Every function runs for many ticks of the clock, or chance would say which are seen.
     let program = PROGRAM.replace("tree(20)", "tree(27)");
-    let Some(whole) = record_program("mini", &program, &["-g"], "1") else { return };
+    let whole = record_program("mini", &program, &["-g"], "1");
     let folder = whole.parent().unwrap();
-    let mut perf = Command::new("perf");
+    let mut perf = Command::new(tool("perf"));
     perf.args(["record", "-q", "-e", "cpu-clock", "-F", "2000", "--call-graph", "dwarf,4096"]);
     perf.args(["--no-buildid-cache", "-o", "perf.data", "--", "./work", "20"]);
-    let packed = run(Command::new("sh").args(["-ec", PACK]).current_dir(folder));
-    if packed.and_then(|_| run(perf.current_dir(folder))).is_none() {
-        eprintln!("no packed symbols here: binutils and xz are needed");
-        return;
+    for program in ["nm", "objcopy", "strip", "xz"] {
+        tool(program);
     }
+    run(Command::new("sh").args(["-ec", PACK]).current_dir(folder));
+    run(perf.current_dir(folder));
     let profile = read_exactly(&whole);
     let mut own: Vec<&str> = (profile.symbols.functions())
         .filter(|(id, _)| profile.symbols.component(*id).is_some_and(|c| c.ends_with("/work")))
@@ -337,32 +336,32 @@ fn symbols_packed_into_a_stripped_binary() {
     assert_eq!(own, ["compare", "kernel_some", "main", "sort_some", "tree"]);
 }
 
-/// Records a program that is compiled while it runs; none, said in one line, where that cannot be done.
-fn record_node(name: &str, options: &[&str], node_option: &str) -> Option<PathBuf> {
+/// Records a program that is compiled while it runs.
+fn record_node(name: &str, options: &[&str], node_option: &str) -> PathBuf {
     let folder = folder(name);
     let script = "function busy(n) { let s = 0; for (let i = 0; i < n; i++) s += i % 7; return s }
         let t = 0; for (let i = 0; i < 3000; i++) t += busy(50000); if (t === 1) console.log(t)";
     std::fs::write(folder.join("busy.js"), script).unwrap();
-    let mut perf = Command::new("perf");
+    let mut perf = Command::new(tool("perf"));
     perf.args(["record", "-q", "-e", "cpu-clock", "-F", "2000", "-g"]).args(options);
-    perf.args(["-o", "perf.data", "--", "node", node_option, "busy.js"]).current_dir(&folder);
-    if run(&mut perf).is_none() {
-        eprintln!("no comparison with perf here: node and a perf that may record are needed");
-        return None;
-    }
-    Some(folder.join("perf.data"))
+    perf.args(["-o", "perf.data", "--"])
+        .arg(tool("node"))
+        .args([node_option, "busy.js"])
+        .current_dir(&folder);
+    run(&mut perf);
+    folder.join("perf.data")
 }
 
 /// A log of the code is read where the recording is, and the objects that `perf inject` makes of it: both name what
 /// perf names from those objects.
 #[test]
 fn logs_of_code_made_at_run_time() {
-    let Some(path) = record_node("jitdump", &["-k", "mono"], "--perf-prof") else { return };
+    let path = record_node("jitdump", &["-k", "mono"], "--perf-prof");
     let injected = path.with_file_name("injected.data");
-    let mut inject = Command::new("perf");
+    let mut inject = Command::new(tool("perf"));
     inject.args(["inject", "-j", "-i"]).arg(&path).arg("-o").arg(&injected);
-    run(inject.current_dir(path.parent().unwrap())).unwrap();
-    let perfs = perfs(&injected, &["--no-inline"]).unwrap();
+    run(inject.current_dir(path.parent().unwrap()));
+    let perfs = perfs(&injected, &["--no-inline"]);
     let busy = |folded: &Folded| -> i64 {
         let inner = |stack: &str| stack.rsplit(';').next().is_some_and(|n| n.contains("busy "));
         folded.iter().filter(|row| inner(row.0)).map(|row| row.1).sum()
@@ -383,13 +382,13 @@ fn logs_of_code_made_at_run_time() {
 
 #[test]
 fn code_made_at_run_time() {
-    let Some(path) = record_node("jit", &[], "--perf-basic-prof") else { return };
+    let path = record_node("jit", &[], "--perf-basic-prof");
     let profile = read_exactly(&path);
     let busy = (profile.symbols.functions())
         .find(|(id, _)| profile.symbols.name(*id).contains("busy "))
         .map(|(id, _)| profile.symbols.component(id).unwrap());
     assert_eq!(busy, Some("[JIT]"));
     let ours = ours(&profile, Inlines::Hidden);
-    let share = equal_share(&ours, &perfs(&path, &["--no-inline"]).unwrap());
+    let share = equal_share(&ours, &perfs(&path, &["--no-inline"]));
     assert!(share >= 0.95, "{share} of the stacks are equal");
 }

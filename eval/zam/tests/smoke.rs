@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "helpers of tests are tests")]
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use perfblame_eval_zam::answer::{Answer, Method, ask, self_difference};
 use perfblame_eval_zam::app::APPS;
@@ -13,6 +13,7 @@ use perfblame_eval_zam::record::Recorder;
 use perfblame_eval_zam::score::{score, ways};
 use perfblame_eval_zam::survey::survey;
 use perfblame_eval_zam::timeline::Timeline;
+use perfblame_fixtures::tool;
 
 const RUNS: usize = 2;
 
@@ -29,17 +30,10 @@ fn perfblame() -> PathBuf {
     folder.join("perfblame")
 }
 
-fn has(program: &str) -> bool {
-    let mut command = Command::new(program);
-    command.arg("--version").stdout(Stdio::null()).stderr(Stdio::null());
-    command.status().is_ok_and(|status| status.success())
-}
-
 #[test]
 fn an_injected_loop_is_found() {
-    if !has("npm") || !has("chromium") {
-        eprintln!("there is no npm or no chromium: nothing was tested");
-        return;
+    for program in ["npm", "chromium"] {
+        tool(program);
     }
     let app = APPS.iter().find(|app| app.name == "vue").unwrap();
     let folder = std::env::temp_dir().join(format!("perfblame-eval-zam-{}", std::process::id()));

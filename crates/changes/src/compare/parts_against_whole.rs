@@ -29,10 +29,7 @@ fn is_partial(file: &ChangedFile) -> bool {
 
 #[test]
 fn commits_of_this_repository_are_the_same_both_ways() {
-    let Ok(repository) = Repository::open(Path::new(env!("CARGO_MANIFEST_DIR"))) else {
-        eprintln!("no repository here: nothing to compare");
-        return;
-    };
+    let repository = Repository::open(Path::new(env!("CARGO_MANIFEST_DIR"))).unwrap();
     let mut partial = 0;
     let mut all = 0;
     for number in 0..COMMITS {

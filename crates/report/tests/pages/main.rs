@@ -11,6 +11,7 @@ use std::process::Command;
 use expect_test::expect;
 use perfblame_analysis::{Diff, DiffQuery, DiffTree, LoadOptions, diff_with_tree, expand, load};
 use perfblame_cct::MetricId;
+use perfblame_fixtures::{tool, tool_file};
 use perfblame_readers::Tally;
 use perfblame_report::{FlamePage, flame_html};
 use serde_json::Value;
@@ -28,8 +29,12 @@ fn drive_page(case: &str, content: &[u8], pictures: Option<PathBuf>) -> Value {
     let page = folder.0.join("page.html");
     std::fs::write(&page, content).unwrap();
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/pages/drive.cjs");
-    let mut node = Command::new(program("node"));
-    node.arg(script).arg(playwright()).arg(program("chromium")).arg(page).arg(case);
+    let mut node = Command::new(tool("node"));
+    node.arg(script)
+        .arg(tool_file("node_modules/playwright-core"))
+        .arg(tool("chromium"))
+        .arg(page)
+        .arg(case);
     node.args(pictures);
     let output = node.output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
@@ -56,24 +61,6 @@ impl Drop for Folder {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.0);
     }
-}
-
-fn playwright() -> PathBuf {
-    let cache = || {
-        let cache = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
-        let home = || std::env::var_os("HOME").map(|home| Path::new(&home).join(".cache"));
-        cache.or_else(home).unwrap_or_default().join("perfblame/tools")
-    };
-    let tools = std::env::var_os("PERFBLAME_TOOLS").map_or_else(cache, PathBuf::from);
-    let library = tools.join("node_modules/playwright-core");
-    assert!(library.is_dir(), "{} is missing: `cargo xtask setup` installs it", library.display());
-    library
-}
-
-fn program(name: &str) -> PathBuf {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let found = std::env::split_paths(&path).map(|folder| folder.join(name)).find(|f| f.is_file());
-    found.unwrap_or_else(|| panic!("{name} is missing: `cargo xtask setup` installs it"))
 }
 
 /// A line per row.
@@ -245,9 +232,9 @@ fn what_is_folded_is_said() {
 
 #[test]
 fn real_recordings_are_shown() {
-    let Some(corpus) = perfblame_fixtures::corpus() else { return };
+    let Some(recordings) = perfblame_fixtures::recordings("corpus-web-sample") else { return };
     let side = |name: &str| {
-        let folder = corpus.parent().unwrap().join("corpus-web-sample").join(name);
+        let folder = recordings.join(name);
         load(&expand(&[folder]).unwrap(), LoadOptions::default(), &Tally::default()).unwrap()
     };
     let (mut diff, tree) =

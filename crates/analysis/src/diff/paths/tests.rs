@@ -87,12 +87,7 @@ fn what_is_folded_is_said() {
 /// A recorded case: the slow run of jq puts elements before a list, and copies the list every time.
 #[test]
 fn the_recorded_root_cause_is_on_the_first_path() {
-    let folder =
-        perfblame_fixtures::corpus().map(|corpus| corpus.with_file_name("corpus-native-sample"));
-    let Some(folder) = folder.filter(|folder| folder.is_dir()) else {
-        eprintln!("no recorded native case here");
-        return;
-    };
+    let Some(folder) = perfblame_fixtures::recordings("corpus-native-sample") else { return };
     let side = |name: &str| {
         let file = Source::File(folder.join(format!("jq-prepend.{name}.perf-script.txt")));
         load(&[file], LoadOptions::default(), &Tally::default()).unwrap()
