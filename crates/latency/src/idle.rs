@@ -34,7 +34,7 @@ const OTHERS_RUN: f64 = 0.3;
 /// Decides which waits are for work. Waits come by context and thread.
 pub(crate) fn tell_apart(inference: &Inference, builder: &ProfileBuilder) -> Vec<Wait> {
     let mut found: Vec<(WaitKey, WaitSum)> =
-        inference.waits.iter().map(|(key, sum)| (*key, *sum)).collect();
+        inference.waiting.sums.iter().map(|(key, sum)| (*key, *sum)).collect();
     found.sort_unstable_by_key(|(key, _)| *key);
     let branches = Branches::of(inference, builder, &found);
     let running = Running::of(inference, builder, &found);
@@ -108,8 +108,8 @@ struct Branches {
 impl Branches {
     fn of(inference: &Inference, builder: &ProfileBuilder, found: &[(WaitKey, WaitSum)]) -> Self {
         let nodes = builder.nodes();
-        let mut busy = inference.tally.ran(nodes);
-        let mut other_calls = inference.other_calls.clone();
+        let mut busy = inference.results.tally.ran(nodes);
+        let mut other_calls = inference.waiting.other_calls.clone();
         other_calls.resize(nodes, 0);
         let mut waits = vec![0i64; nodes];
         for (key, sum) in found {
@@ -157,7 +157,7 @@ fn look_at(
     let count: u64 = site.iter().map(|(_, sum)| sum.count).sum();
     let known = builder.known_thread(key.thread);
     let pid = known.and_then(|known| known.pid);
-    let serves = inference.servers.contains(&pid);
+    let serves = inference.waiting.servers.contains(&pid);
     // A program of one thread that polls and serves nobody waits for an answer.
     let alone = inference.threads_of(builder, pid) == 1 && !serves;
     if alone && matches!(key.on, WaitOn::Poll | WaitOn::Child) {
@@ -178,8 +178,8 @@ fn look_at(
     }
     let Some(round) = branches.loop_around(builder, key.node) else { return Site::BottomOfLoop };
     // Whether each round is a call of its own, as the code may tell, does not matter: somebody goes round.
-    let splits = inference.splits.get(&(round, key.thread)).copied().unwrap_or(0);
-    let calls = inference.tally.calls(round, key.thread).saturating_sub(splits).max(1);
+    let splits = inference.splits(round, key.thread);
+    let calls = inference.results.tally.calls(round, key.thread).saturating_sub(splits).max(1);
     let rounds = if calls <= 2 { ROUNDS } else { MANY_ROUNDS };
     if count >= rounds.saturating_mul(calls) {
         Site::BottomOfLoop

@@ -19,14 +19,16 @@
 //!   begin and return at their expected places between events, and the longest it can have been.
 //! - Where events were lost everything is closed at the last event that was seen; nothing is made up.
 
+mod coverage;
 mod order;
 mod stacks;
+mod threads;
 mod waiting;
 mod weighing;
 
 pub(crate) use order::Made;
 
-use hashbrown::{HashMap, HashSet};
+use hashbrown::HashMap;
 use perfblame_cct::{
     Code, Cursor, EventKind, EventSink, FrameId, FunctionId, Leaving, OpenNode, Placement,
     ProfileBuilder, StackEvent, ThreadId,
@@ -34,12 +36,14 @@ use perfblame_cct::{
 
 use crate::cleaning::{Cleaned, Cleaner, Place, Within};
 use crate::gaps::{Gaps, Pieces};
-use crate::off_cpu::{Wait, WaitKey, WaitSum};
+use crate::off_cpu::Wait;
 use crate::tally::Tally;
-use crate::thread::ThreadState;
 use crate::totals::NodeLatency;
 use crate::{idle, metrics};
+use coverage::Coverage;
 use order::Order;
+use threads::Threads;
+use waiting::Waiting;
 use weighing::Weighing;
 
 /// When a call goes on from one event to the next.
@@ -85,49 +89,46 @@ pub struct Instance {
 pub struct Inference {
     options: Options,
     cleaner: Cleaner,
-    states: Vec<ThreadState>,
-    /// From a thread to its state.
-    of_thread: Vec<Option<u32>>,
-    /// From a thread's number to its state: threads get other names while they run.
-    of_tid: HashMap<u64, u32>,
+    /// The calls of the stack at hand, outermost first.
+    clean: Vec<FrameId>,
+    threads: Threads,
+    code: CodeAnswers,
+    gap: GapAtHand,
+    pub(crate) waiting: Waiting,
+    pub(crate) results: Results,
+    coverage: Coverage,
+}
+
+/// What comes out, by context: the builder's nodes are the rows.
+#[derive(Debug, Default)]
+pub(crate) struct Results {
     totals: Vec<NodeLatency>,
     pub(crate) tally: Tally,
-    /// Waiting that is credited to a context and happened below it, less what happened in it and is credited elsewhere;
-    /// by node.
+    /// Waiting that is credited to a context and happened below it, less what happened in it and is credited elsewhere.
     moved: Vec<i64>,
-    /// System calls made by each context that are not for waiting, by node.
-    pub(crate) other_calls: Vec<u32>,
-    pub(crate) waits: HashMap<WaitKey, WaitSum>,
-    /// Processes that serve others.
-    pub(crate) servers: HashSet<Option<u64>>,
-    finished_waits: Vec<Wait>,
     instances: Vec<Instance>,
-    clean: Vec<FrameId>,
+}
+
+/// What the code of the program tells about calls, asked once.
+#[derive(Debug, Default)]
+struct CodeAnswers {
     order: Order,
     weighing: Weighing,
     /// How often the code alone tells that a call is another one, by context and thread.
-    pub(crate) splits: HashMap<(OpenNode, ThreadId), u64>,
-    /// How much each piece of the gap that ends has to do.
-    weights: Vec<f64>,
+    splits: HashMap<(OpenNode, ThreadId), u64>,
+}
+
+/// The time between the last event of a thread and the one at hand, and what is known of such gaps.
+#[derive(Debug, Default)]
+struct GapAtHand {
     gaps: Gaps,
+    /// How much each piece of the gap has to do.
+    weights: Vec<f64>,
     /// The new calls of the stack at hand.
     cursors: Vec<Cursor>,
-    /// Pieces of the gap that ends which were hit by stacks taken at random, and the context before it.
+    /// Pieces of the gap that were hit by stacks taken at random, and the context before it.
     hits: Vec<(Pieces, usize, OpenNode)>,
     learning: Option<OpenNode>,
-    span: Option<(i64, i64)>,
-    sees_switches: bool,
-    sees_calls: bool,
-    /// Threads are told how long they had no processor.
-    hears_of_queues: bool,
-    events: u64,
-    /// Events with a stack, and the time that threads ran between them.
-    looks: u64,
-    ran: i64,
-    late: u64,
-    broken: u64,
-    lost: u64,
-    unobserved: i64,
 }
 
 impl Inference {
@@ -138,18 +139,18 @@ impl Inference {
 
     /// How many events there were.
     pub fn events(&self) -> u64 {
-        self.events
+        self.coverage.events
     }
 
     /// The times of the first and the last event.
     pub fn span(&self) -> Option<(i64, i64)> {
-        self.span
+        self.coverage.span
     }
 
     /// What the calls of each context add up to, by the rows of the tree that the builder became.
     pub fn totals(&self, place: &Placement) -> Vec<NodeLatency> {
         let mut by_row = vec![NodeLatency::default(); place.len()];
-        for (open, totals) in self.totals.iter().enumerate() {
+        for (open, totals) in self.results.totals.iter().enumerate() {
             let row = place.of(OpenNode::new(open)).index();
             if let Some(slot) = by_row.get_mut(row) {
                 *slot = *totals;
@@ -162,7 +163,7 @@ impl Inference {
     /// the builder became: a context's own cost is its own latency and this.
     pub fn moved(&self, place: &Placement) -> Vec<i64> {
         let mut by_row = vec![0; place.len()];
-        for (open, moved) in self.moved.iter().enumerate() {
+        for (open, moved) in self.results.moved.iter().enumerate() {
             by_row[place.of(OpenNode::new(open)).index()] = *moved;
         }
         by_row
@@ -170,12 +171,12 @@ impl Inference {
 
     /// Every inferred call in the order they ended, where they were asked for.
     pub fn instances(&self) -> &[Instance] {
-        &self.instances
+        &self.results.instances
     }
 
     /// All waits, the longest first.
     pub fn waits(&self) -> &[Wait] {
-        &self.finished_waits
+        &self.waiting.finished
     }
 
     /// The open calls of a thread, outermost first: its function, first and last event.
@@ -184,8 +185,7 @@ impl Inference {
         builder: &ProfileBuilder,
         thread: ThreadId,
     ) -> Vec<(FunctionId, i64, i64)> {
-        let state = self.of_thread.get(thread.index()).copied().flatten();
-        let state = state.and_then(|row| self.states.get(row as usize));
+        let state = self.threads.of(thread);
         let calls =
             state.into_iter().flat_map(|state| state.calls.iter().map(|call| (call, state.seen)));
         calls
@@ -193,33 +193,25 @@ impl Inference {
             .collect()
     }
 
-    /// The row of a thread's state.
-    fn state_of(&mut self, builder: &ProfileBuilder, thread: ThreadId) -> usize {
-        if let Some(Some(row)) = self.of_thread.get(thread.index()) {
-            return *row as usize;
-        }
-        let tid = builder.known_thread(thread).and_then(|known| known.tid);
-        let next = self.states.len() as u32;
-        let row = match tid {
-            Some(tid) => *self.of_tid.entry(tid).or_insert(next),
-            None => next,
-        };
-        if row == next {
-            self.states.push(ThreadState::new(thread));
-        }
-        let state = &mut self.states[row as usize];
-        if state.thread != thread {
-            // What it did so far it did under its old name.
-            for call in &mut state.calls {
-                self.tally.add(call.cursor.node(), state.thread, std::mem::take(&mut call.ran), 0);
-            }
-        }
-        state.thread = thread;
-        if self.of_thread.len() <= thread.index() {
-            self.of_thread.resize(thread.index() + 1, None);
-        }
-        self.of_thread[thread.index()] = Some(row);
-        row as usize
+    /// How often the code alone tells that calls of a context are others, on a thread.
+    pub(crate) fn splits(&self, node: OpenNode, thread: ThreadId) -> u64 {
+        self.code.splits.get(&(node, thread)).copied().unwrap_or(0)
+    }
+
+    /// How long a thread was watched.
+    pub(crate) fn watched(&self, thread: ThreadId) -> i64 {
+        let end = self.coverage.end();
+        self.threads.of(thread).map_or(0, |state| end.saturating_sub(state.started))
+    }
+
+    /// All threads, each under the name it has now.
+    pub(crate) fn threads(&self) -> impl Iterator<Item = ThreadId> {
+        self.threads.states.iter().map(|state| state.thread)
+    }
+
+    /// How many threads a process has.
+    pub(crate) fn threads_of(&self, builder: &ProfileBuilder, pid: Option<u64>) -> usize {
+        self.threads.of_process(builder, pid)
     }
 }
 
@@ -232,6 +224,14 @@ struct Now {
     begins: bool,
     /// So many of the innermost calls begin right now.
     exact: usize,
+}
+
+/// What the stack of an event was worth.
+#[derive(Clone, Copy, Debug)]
+struct Look {
+    cleaned: Cleaned,
+    /// The stack lacks a part of the program: its thread is taken to be where it was.
+    broken: bool,
 }
 
 /// The slot of a row in a table that grows.
@@ -251,47 +251,17 @@ impl EventSink for Inference {
         code: &mut dyn Code,
     ) {
         let StackEvent { time, thread, kind } = event;
-        let row = self.state_of(builder, thread);
+        let row = self.threads.row_of(builder, thread, &mut self.results.tally);
         if let EventKind::Queued(time) = kind {
             return self.told_queued(row, time);
         }
-        let state = &self.states[row];
-        if !state.fresh && time < state.seen {
-            self.late += 1;
+        if self.threads.states[row].is_past(time) {
+            self.coverage.late += 1;
             return;
         }
-        self.events += 1;
-        let (first, last) = self.span.unwrap_or((time, time));
-        self.span = Some((first.min(time), last.max(time)));
-        match kind {
-            EventKind::SwitchIn => {
-                self.sees_switches = true;
-                return self.switched_in(row, time);
-            }
-            EventKind::Wakeup(by) => {
-                if let Some(off) = &mut self.states[row].off {
-                    off.woken.get_or_insert((time, by));
-                }
-                return;
-            }
-            EventKind::SwitchOut(leaving) if stack.is_empty() => {
-                // The same switch as that of the stack before, which knows more but not always whether the thread
-                // could go on.
-                if let Some(off) = &mut self.states[row].off {
-                    match leaving {
-                        Leaving::Preempted => {
-                            (off.on, off.may_idle, off.may_sleep) = (None, false, false);
-                        }
-                        Leaving::Blocked if off.on.is_none() => self.states[row].off = None,
-                        Leaving::Blocked | Leaving::Unsaid => return,
-                        Leaving::Exited => {}
-                    }
-                    if leaving == Leaving::Preempted {
-                        return;
-                    }
-                }
-            }
-            _ => {}
+        self.coverage.event(time);
+        if self.only_scheduled(row, time, kind, stack) {
+            return;
         }
         let kind = match kind {
             EventKind::SwitchOut(Leaving::Unsaid) => {
@@ -299,167 +269,135 @@ impl EventSink for Inference {
             }
             said => said,
         };
-        let current = self.states[row].call.map(|call| call.name);
-        let within = match kind {
-            EventKind::Enter(name) => Within::Edge(Some(name)),
-            EventKind::Exit(_) => Within::Edge(current),
-            _ => Within::Anywhere(current),
-        };
-        let last = &mut self.states[row].last;
-        let mut cleaned = self.cleaner.clean(builder, stack, within, last, &mut self.clean);
-        let had_user = || {
-            self.states[row]
-                .frames
-                .iter()
-                .any(|frame| !matches!(self.cleaner.place(*frame), Place::Kernel | Place::Call))
-        };
-        // A stack that lacks the user's part, or its outer end, says nothing of what goes on there.
-        let mut broken = self.clean.is_empty() || !cleaned.user && had_user();
-        if !broken {
-            let length = self.clean.len();
-            self.complete(builder, row, cleaned.cut);
-            let added = self.clean.len() - length;
-            cleaned.call = cleaned.call.map(|at| at + added);
-            let root = self.clean.first().and_then(|root| self.cleaner.function(*root));
-            broken = root.is_some_and(|root| !self.states[row].root.may_be(root));
-        }
-        if broken {
-            self.broken += u64::from(!stack.is_empty());
-            if kind == EventKind::Tick {
-                // It is anywhere.
-                return;
-            }
-            self.clean.clone_from(&self.states[row].frames);
-            let calls =
-                self.clean.iter().rposition(|frame| self.cleaner.place(*frame) == Place::Call);
-            cleaned = Cleaned { call: calls, call_name: current, ..cleaned };
-        }
-        self.looks += u64::from(!broken);
-        self.seen_again(row, time);
-        let exact = match kind {
-            EventKind::Enter(_) if !broken => 1,
-            _ if broken => 0,
-            _ => self.blocks_at_once(kind),
-        };
-        self.returned_from_wait(builder, row, kind);
-        if let EventKind::Exit(_) = kind {
-            self.waited_by_nature(builder, row, time, cleaned);
-        }
-        let now = if broken {
-            // Nobody says that it is another call than the last.
-            Now { made: None, begins: false, exact }
-        } else {
-            let made = cleaned.call.map(|at| Made { at, by: cleaned.by });
-            Now { made, begins: matches!(kind, EventKind::Enter(_)), exact }
-        };
-        if !broken {
-            self.learn(builder, row, kind, now, code);
-        }
-        self.observe(builder, row, time, now, code);
-        let state = &mut self.states[row];
-        if !broken {
-            state.made = now.made;
-        }
-        if !stack.is_empty() {
-            state.taken = time;
-            state.cold = std::mem::take(&mut state.woken);
-        }
-        state.random.seen_in(state.calls.last().map(|call| call.cursor.node()));
+        let Some(look) = self.look(builder, row, kind, stack) else { return };
+        self.off_is_over(builder, row, time, kind, look);
+        self.take_stack(builder, (row, time, kind), look, code);
+        self.threads.states[row].took(time, stack);
         match kind {
             EventKind::Enter(name) => self.entered(builder, row, name, time),
-            EventKind::Exit(_) => self.exited(builder, row, cleaned.call, time),
+            EventKind::Exit(_) => self.exited(builder, row, look.cleaned.call, time),
             EventKind::SwitchOut(leaving) => {
-                self.switched_out(builder, row, time, leaving, cleaned);
+                self.switched_out(builder, row, time, leaving, look.cleaned);
             }
             _ => {}
         }
     }
 
     fn lost(&mut self, builder: &mut ProfileBuilder, events: u64) {
-        self.lost = self.lost.saturating_add(events);
-        for row in 0..self.states.len() {
-            let seen = self.states[row].seen;
+        self.coverage.lost = self.coverage.lost.saturating_add(events);
+        for row in 0..self.threads.states.len() {
+            let seen = self.threads.states[row].seen;
             self.close_from(builder, row, 0, seen);
-            let state = &mut self.states[row];
+            let state = &mut self.threads.states[row];
             (state.call, state.off, state.fresh) = (None, None, true);
         }
     }
 
     fn finish(&mut self, builder: &mut ProfileBuilder) {
-        let end = self.span.map_or(0, |(_, last)| last);
-        for row in 0..self.states.len() {
-            if let Some(off) = self.states[row].off.take()
+        let end = self.coverage.end();
+        for row in 0..self.threads.states.len() {
+            if let Some(off) = self.threads.states[row].off.take()
                 && off.on.is_some()
             {
                 // It waits to this day.
                 let until = off.woken.map_or(end, |(woken, _)| woken);
                 self.waited(row, off, until);
-                self.states[row].seen = until.max(self.states[row].seen);
+                self.threads.states[row].seen = until.max(self.threads.states[row].seen);
             }
-            let seen = self.states[row].seen;
+            let seen = self.threads.states[row].seen;
             self.close_from(builder, row, 0, seen);
         }
-        self.tally.gather();
+        self.results.tally.gather();
         let mut waits = idle::tell_apart(self, builder);
         for wait in waits.iter().filter(|wait| wait.idle) {
-            let slot = at(&mut self.moved, wait.node.index());
+            let slot = at(&mut self.results.moved, wait.node.index());
             *slot = slot.saturating_sub(wait.total);
         }
-        // Running time is known as finely as threads are looked at: what falls between two looks is a guess.
-        let between = self.ran.checked_div(i64::try_from(self.looks).unwrap_or(i64::MAX));
-        let mut tally = std::mem::take(&mut self.tally);
-        self.gaps.spread(&mut tally);
-        metrics::settle(builder, tally, &waits, between.unwrap_or(0));
+        let mut tally = std::mem::take(&mut self.results.tally);
+        self.gap.gaps.spread(&mut tally);
+        metrics::settle(builder, tally, &waits, self.coverage.between_looks());
         waits.sort_by_key(|wait| (std::cmp::Reverse(wait.total), wait.node, wait.thread, wait.on));
-        self.finished_waits = waits;
-        self.totals.resize(builder.nodes(), NodeLatency::default());
-        self.warn(builder);
+        self.waiting.finished = waits;
+        self.results.totals.resize(builder.nodes(), NodeLatency::default());
+        self.coverage.warn(builder);
     }
 }
 
 impl Inference {
-    fn warn(&self, builder: &mut ProfileBuilder) {
-        if self.late > 0 {
-            builder.warn_many("late-events", self.late, || {
-                "events came after later ones of their thread and were left out".to_owned()
-            });
-        }
-        if self.broken > 0 {
-            builder.warn_many("broken-stacks", self.broken, || {
-                "stacks lack a part of the program; their threads were taken to be where they were"
-                    .to_owned()
-            });
-        }
-        if self.lost > 0 {
-            let share = self.unobserved as f64 / 1e6;
-            builder.warn_many("lost-events", self.lost, || {
-                format!(
-                    "events were lost: calls end where events are missing, and {share:.1} ms of thread \
-                     time belong to nobody"
-                )
-            });
-        }
-    }
-
-    /// How long a thread was watched.
-    pub(crate) fn watched(&self, thread: ThreadId) -> i64 {
-        let row = self.of_thread.get(thread.index()).copied().flatten();
-        let state = row.and_then(|row| self.states.get(row as usize));
-        let end = self.span.map_or(0, |(_, last)| last);
-        state.map_or(0, |state| end.saturating_sub(state.started))
-    }
-
-    /// All threads, each under the name it has now.
-    pub(crate) fn threads(&self) -> impl Iterator<Item = ThreadId> {
-        self.states.iter().map(|state| state.thread)
-    }
-
-    /// How many threads a process has.
-    pub(crate) fn threads_of(&self, builder: &ProfileBuilder, pid: Option<u64>) -> usize {
-        let of = |state: &&ThreadState| {
-            builder.known_thread(state.thread).is_some_and(|known| known.pid == pid)
+    /// Cleans the stack of an event into `self.clean`; none where nothing can be learnt from it.
+    fn look(
+        &mut self,
+        builder: &mut ProfileBuilder,
+        row: usize,
+        kind: EventKind,
+        stack: &[FrameId],
+    ) -> Option<Look> {
+        let current = self.threads.states[row].call.map(|call| call.name);
+        let within = match kind {
+            EventKind::Enter(name) => Within::Edge(Some(name)),
+            EventKind::Exit(_) => Within::Edge(current),
+            _ => Within::Anywhere(current),
         };
-        self.states.iter().filter(of).count()
+        let last = &mut self.threads.states[row].last;
+        let mut cleaned = self.cleaner.clean(builder, stack, within, last, &mut self.clean);
+        let broken = self.is_broken(builder, row, &mut cleaned);
+        if broken {
+            self.coverage.broken += u64::from(!stack.is_empty());
+            if kind == EventKind::Tick {
+                // It is anywhere.
+                return None;
+            }
+            self.clean.clone_from(&self.threads.states[row].frames);
+            let call =
+                self.clean.iter().rposition(|frame| self.cleaner.place(*frame) == Place::Call);
+            cleaned = Cleaned { call, call_name: current, ..cleaned };
+        }
+        self.coverage.looks += u64::from(!broken);
+        Some(Look { cleaned, broken })
+    }
+
+    /// True where the stack in `self.clean` lacks the user's part, or its outer end: it says nothing of what goes on
+    /// there. A stack whose outer end the last one has is completed.
+    fn is_broken(
+        &mut self,
+        builder: &mut ProfileBuilder,
+        row: usize,
+        cleaned: &mut Cleaned,
+    ) -> bool {
+        let of_user =
+            |frame: &FrameId| !matches!(self.cleaner.place(*frame), Place::Kernel | Place::Call);
+        let had_user = || self.threads.states[row].frames.iter().any(of_user);
+        if self.clean.is_empty() || !cleaned.user && had_user() {
+            return true;
+        }
+        let length = self.clean.len();
+        self.complete(builder, row, cleaned.cut);
+        let added = self.clean.len() - length;
+        cleaned.call = cleaned.call.map(|at| at + added);
+        let root = self.clean.first().and_then(|root| self.cleaner.function(*root));
+        root.is_some_and(|root| !self.threads.states[row].root.may_be(root))
+    }
+
+    /// Learns from the stack in `self.clean`, and goes on with the thread's calls to it.
+    fn take_stack(
+        &mut self,
+        builder: &mut ProfileBuilder,
+        (row, time, kind): (usize, i64, EventKind),
+        Look { cleaned, broken }: Look,
+        code: &mut dyn Code,
+    ) {
+        if broken {
+            // Nobody says that it is another call than the last.
+            let now = Now { made: None, begins: false, exact: 0 };
+            return self.observe(builder, row, time, now, code);
+        }
+        let begins = matches!(kind, EventKind::Enter(_));
+        let exact = if begins { 1 } else { self.blocks_at_once(kind) };
+        let made = cleaned.call.map(|at| Made { at, by: cleaned.by });
+        let now = Now { made, begins, exact };
+        self.learn(builder, row, kind, now, code);
+        self.observe(builder, row, time, now, code);
+        self.threads.states[row].made = made;
     }
 }
 

@@ -180,6 +180,20 @@ pub(crate) struct Off {
 }
 
 impl ThreadState {
+    /// True for a time before that of an event which was taken already.
+    pub(crate) fn is_past(&self, time: i64) -> bool {
+        !self.fresh && time < self.seen
+    }
+
+    /// A stack was taken at this time, if there is one, and the calls are those of it.
+    pub(crate) fn took(&mut self, time: i64, stack: &[FrameId]) {
+        if !stack.is_empty() {
+            self.taken = time;
+            self.cold = std::mem::take(&mut self.woken);
+        }
+        self.random.seen_in(self.calls.last().map(|call| call.cursor.node()));
+    }
+
     pub(crate) fn new(thread: ThreadId) -> Self {
         Self {
             thread,

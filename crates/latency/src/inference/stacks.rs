@@ -36,27 +36,27 @@ fn likely_cost(cost: i64, least: Option<f64>, gap: i64, cold: bool) -> i64 {
 impl Inference {
     /// Credits running time to a call.
     fn own(&mut self, row: usize, call: usize, time: i64) {
-        if let Some(call) = self.states[row].calls.get_mut(call) {
+        if let Some(call) = self.threads.states[row].calls.get_mut(call) {
             call.ran = call.ran.saturating_add(time);
-            self.ran = self.ran.saturating_add(time);
+            self.coverage.ran = self.coverage.ran.saturating_add(time);
         }
     }
 
     /// Closes the innermost call of a thread.
     fn close(&mut self, builder: &mut ProfileBuilder, row: usize, end: End) {
-        let state = &mut self.states[row];
+        let state = &mut self.threads.states[row];
         state.frames.pop();
         let Some(call) = state.calls.pop() else { return };
         let took = call.took(end);
         let thread = state.thread;
         let node = call.cursor.node();
-        let totals = at(&mut self.totals, node.index());
+        let totals = at(&mut self.results.totals, node.index());
         totals.count += 1;
         totals.conservative.add(took.conservative);
         totals.aggressive.add(took.aggressive);
         totals.estimate.add(took.estimate);
         totals.longest.add(took.longest);
-        self.tally.add(node, thread, call.ran, 1);
+        self.results.tally.add(node, thread, call.ran, 1);
         builder.time_call(
             call.begun,
             call.begun.saturating_add(took.estimate),
@@ -64,7 +64,7 @@ impl Inference {
             Some(thread),
         );
         if self.options.instances {
-            self.instances.push(Instance {
+            self.results.instances.push(Instance {
                 node,
                 thread,
                 start: call.first,
@@ -87,7 +87,7 @@ impl Inference {
         code: &mut dyn Code,
     ) {
         let Now { made, begins, exact } = now;
-        let state = &mut self.states[row];
+        let state = &mut self.threads.states[row];
         if matches!(kind, EventKind::Tick | EventKind::SwitchOut(Leaving::Preempted)) {
             if state.random.is_empty() {
                 state.random.before.clone_from(&state.frames);
@@ -100,14 +100,14 @@ impl Inference {
         if state.random.is_empty() {
             return;
         }
-        let random = std::mem::take(&mut self.states[row].random);
+        let random = std::mem::take(&mut self.threads.states[row].random);
         let now = &self.clean[..self.clean.len().saturating_sub(exact)];
         let mut known = Known { code, symbols: &builder.symbols };
         let stacks =
             (Calls { frames: &random.before, made: random.made }, Calls { frames: now, made });
         let continuity = self.options.continuity;
         let (common, _) =
-            self.order.going_on(&mut known, &self.cleaner, continuity, stacks, begins);
+            self.code.order.going_on(&mut known, &self.cleaner, continuity, stacks, begins);
         let (gone, new) = (random.before.len() - common, now.len() - common);
         let pieces = Pieces { gone, between: usize::from(common > 0), new };
         let alike = |one: &[FrameId], other: &[FrameId]| {
@@ -130,17 +130,17 @@ impl Inference {
             } else {
                 gone
             };
-            self.hits.push((pieces, piece, context));
+            self.gap.hits.push((pieces, piece, context));
         }
         let mut random = random;
         random.clear();
-        self.learning = random.node;
-        self.states[row].random = random;
+        self.gap.learning = random.node;
+        self.threads.states[row].random = random;
     }
 
     /// A stack whose outermost frames are missing goes on where the last one has its outermost frame.
     pub(super) fn complete(&mut self, builder: &mut ProfileBuilder, row: usize, cut: bool) {
-        let before = &self.states[row].frames;
+        let before = &self.threads.states[row].frames;
         let Some(outermost) = self.clean.first() else { return };
         if before.first() != Some(outermost) && !before.is_empty() {
             let same = |at: usize| {
@@ -176,34 +176,36 @@ impl Inference {
         code: &mut dyn Code,
     ) {
         let Now { made, begins, exact } = now;
-        let state = &mut self.states[row];
+        let state = &mut self.threads.states[row];
         if state.fresh {
             if state.started == 0 {
                 state.started = time;
             } else {
-                self.unobserved = self.unobserved.saturating_add(time.saturating_sub(state.seen));
+                self.coverage.unobserved =
+                    self.coverage.unobserved.saturating_add(time.saturating_sub(state.seen));
             }
             (state.seen, state.settled, state.fresh) = (time, time, false);
         }
-        let state = &self.states[row];
+        let state = &self.threads.states[row];
         let mut known = Known { code, symbols: &builder.symbols };
         let before = Calls { frames: &state.frames, made: state.made };
         let stacks = (before, Calls { frames: &self.clean, made });
         let continuity = self.options.continuity;
         let (common, plain) =
-            self.order.going_on(&mut known, &self.cleaner, continuity, stacks, begins);
+            self.code.order.going_on(&mut known, &self.cleaner, continuity, stacks, begins);
         for call in state.calls.get(common..plain).unwrap_or_default() {
-            let splits = self.splits.entry((call.cursor.node(), state.thread)).or_default();
+            let splits = self.code.splits.entry((call.cursor.node(), state.thread)).or_default();
             *splits = splits.saturating_add(1);
         }
         let stacks = (state.frames.as_slice(), self.clean.as_slice());
         let gap = time.saturating_sub(state.settled);
         let taken = state.taken == state.settled;
-        let cost = if taken { self.gaps.cost() } else { 0 };
+        let cost = if taken { self.gap.gaps.cost() } else { 0 };
         let going = (common, exact);
         // Of what is left it is not known whether taking the stack took longer this time.
         let sure = gap.saturating_sub(cost.saturating_mul(2));
-        let least = self.weighing.weigh(&mut known, stacks, going, sure, &mut self.weights);
+        let least =
+            self.code.weighing.weigh(&mut known, stacks, going, sure, &mut self.gap.weights);
         let cost = likely_cost(cost, least, gap, state.cold);
         let before = state.frames.len();
         let gone = before - common;
@@ -212,48 +214,48 @@ impl Inference {
         let (seen, settled) = (state.seen, state.settled);
         let last = state.calls.last().map(|call| call.cursor.node());
         let mut caller = common.checked_sub(1).and_then(|at| state.calls.get(at)).map(|c| c.cursor);
-        self.cursors.clear();
+        self.gap.cursors.clear();
         for frame in &self.clean[common..] {
             let cursor = match caller {
                 Some(caller) => builder.child(caller, *frame),
                 None => builder.root(*frame),
             };
-            self.cursors.push(cursor);
+            self.gap.cursors.push(cursor);
             caller = Some(cursor);
         }
-        let next = new.checked_sub(1).and_then(|at| self.cursors.get(at)).copied();
+        let next = new.checked_sub(1).and_then(|at| self.gap.cursors.get(at)).copied();
         let next = next.or_else(|| Some(state.calls.get(common.checked_sub(1)?)?.cursor));
         let pair = last.zip(next.map(Cursor::node));
-        let looked_into = !self.hits.is_empty() || !state.random.is_empty();
-        for (pieces, piece, context) in self.hits.drain(..) {
-            if let Some(pair) = self.learning.zip(next.map(Cursor::node)) {
-                self.gaps.hit(pieces, piece, context, pair);
+        let looked_into = !self.gap.hits.is_empty() || !state.random.is_empty();
+        for (pieces, piece, context) in self.gap.hits.drain(..) {
+            if let Some(pair) = self.gap.learning.zip(next.map(Cursor::node)) {
+                self.gap.gaps.hit(pieces, piece, context, pair);
             }
         }
         let pieces = Pieces { gone, between, new };
         if taken && time > settled {
-            self.gaps.saw(time - settled);
+            self.gap.gaps.saw(time - settled);
         }
-        self.gaps.divide((settled, time), pieces, pair, cost, &self.weights);
-        let unseen = pair.filter(|pair| !looked_into && self.gaps.is_known(*pair));
+        self.gap.gaps.divide((settled, time), pieces, pair, cost, &self.gap.weights);
+        let unseen = pair.filter(|pair| !looked_into && self.gap.gaps.is_known(*pair));
         for piece in 1..=gone {
-            self.own(row, before - piece, self.gaps.length(piece));
-            let state = &self.states[row];
+            self.own(row, before - piece, self.gap.gaps.length(piece));
+            let state = &self.threads.states[row];
             if let (Some(pair), Some(call)) = (unseen, state.calls.last()) {
-                self.gaps.not_seen(pair, state.thread, piece, call.cursor.node());
+                self.gap.gaps.not_seen(pair, state.thread, piece, call.cursor.node());
             }
-            let end = End { seen, expected: self.gaps.end(piece), latest: time };
+            let end = End { seen, expected: self.gap.gaps.end(piece), latest: time };
             self.close(builder, row, end);
         }
         if common > 0 {
-            self.own(row, common - 1, self.gaps.length(gone + 1));
-            let state = &self.states[row];
+            self.own(row, common - 1, self.gap.gaps.length(gone + 1));
+            let state = &self.threads.states[row];
             if let (Some(pair), Some(call)) = (unseen, state.calls.last()) {
-                self.gaps.not_seen(pair, state.thread, gone + 1, call.cursor.node());
+                self.gap.gaps.not_seen(pair, state.thread, gone + 1, call.cursor.node());
             }
             // The same function at another place of it.
             if let (Some(slot), Some(frame)) =
-                (self.states[row].frames.get_mut(common - 1), self.clean.get(common - 1))
+                (self.threads.states[row].frames.get_mut(common - 1), self.clean.get(common - 1))
             {
                 *slot = *frame;
             }
@@ -261,22 +263,22 @@ impl Inference {
         for place in common..self.clean.len() {
             let frame = self.clean[place];
             let number = place - common;
-            let cursor = self.cursors[number];
+            let cursor = self.gap.cursors[number];
             let known = number >= new;
-            let begun = if known { time } else { self.gaps.end(gone + between + number) };
+            let begun = if known { time } else { self.gap.gaps.end(gone + between + number) };
             let earliest = if known { time } else { settled.min(seen) };
-            let state = &mut self.states[row];
+            let state = &mut self.threads.states[row];
             state.frames.push(frame);
             state.calls.push(OpenCall { cursor, first: time, earliest, begun, ran: 0 });
             if !known {
                 let piece = gone + between + number + 1;
                 if let Some(pair) = unseen {
-                    self.gaps.not_seen(pair, state.thread, piece, cursor.node());
+                    self.gap.gaps.not_seen(pair, state.thread, piece, cursor.node());
                 }
-                self.own(row, place, self.gaps.length(piece));
+                self.own(row, place, self.gap.gaps.length(piece));
             }
         }
-        let state = &mut self.states[row];
+        let state = &mut self.threads.states[row];
         (state.seen, state.settled) = (time, time);
     }
 
@@ -288,14 +290,14 @@ impl Inference {
         from: usize,
         time: i64,
     ) {
-        while self.states[row].calls.len() > from {
+        while self.threads.states[row].calls.len() > from {
             self.close(builder, row, End::at(time));
         }
     }
 
     pub(super) fn close_all(&mut self, builder: &mut ProfileBuilder, row: usize, time: i64) {
         self.close_from(builder, row, 0, time);
-        let state = &mut self.states[row];
+        let state = &mut self.threads.states[row];
         (state.call, state.off, state.fresh) = (None, None, true);
         state.started = 0;
     }
