@@ -8,7 +8,7 @@ use crate::sections::Section;
 
 /// How the numbers of a column are written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Encoding {
+enum ColumnEncoding {
     /// One byte a row.
     Bytes,
     /// LEB128.
@@ -19,7 +19,7 @@ enum Encoding {
     Deltas,
 }
 
-impl Encoding {
+impl ColumnEncoding {
     const ALL: [Self; 4] = [Self::Bytes, Self::Numbers, Self::Signed, Self::Deltas];
 }
 
@@ -40,7 +40,7 @@ impl ColumnWriter {
     pub fn bytes(&mut self, field: u64, bytes: &[u8]) {
         self.scratch.clear();
         self.scratch.extend_from_slice(bytes);
-        self.column(field, Encoding::Bytes, bytes.len());
+        self.column(field, ColumnEncoding::Bytes, bytes.len());
     }
 
     /// A column of numbers, most of them small.
@@ -51,7 +51,7 @@ impl ColumnWriter {
             put(&mut self.scratch, number);
             rows += 1;
         }
-        self.column(field, Encoding::Numbers, rows);
+        self.column(field, ColumnEncoding::Numbers, rows);
     }
 
     /// A column of numbers of which some are negative.
@@ -62,7 +62,7 @@ impl ColumnWriter {
             put(&mut self.scratch, zigzag(number));
             rows += 1;
         }
-        self.column(field, Encoding::Signed, rows);
+        self.column(field, ColumnEncoding::Signed, rows);
     }
 
     /// A column of numbers that grow, or stay near each other.
@@ -75,7 +75,7 @@ impl ColumnWriter {
             last = number;
             rows += 1;
         }
-        self.column(field, Encoding::Deltas, rows);
+        self.column(field, ColumnEncoding::Deltas, rows);
     }
 
     /// Two columns: the lengths of texts, and the texts one after the other.
@@ -85,10 +85,10 @@ impl ColumnWriter {
         for text in texts {
             self.scratch.extend_from_slice(text.as_bytes());
         }
-        self.column(fields[1], Encoding::Bytes, self.scratch.len());
+        self.column(fields[1], ColumnEncoding::Bytes, self.scratch.len());
     }
 
-    fn column(&mut self, field: u64, encoding: Encoding, rows: usize) {
+    fn column(&mut self, field: u64, encoding: ColumnEncoding, rows: usize) {
         put(&mut self.out, field);
         self.out.push(encoding as u8);
         put(&mut self.out, rows as u64);
@@ -101,11 +101,11 @@ impl ColumnWriter {
 #[derive(Debug)]
 pub struct Columns<'a> {
     section: &'a Section,
-    columns: Vec<Column<'a>>,
+    columns: Vec<StoredColumn<'a>>,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Column<'a> {
+struct StoredColumn<'a> {
     field: u64,
     encoding: u8,
     rows: usize,
@@ -130,7 +130,7 @@ impl<'a> Columns<'a> {
         self.section.malformed(what)
     }
 
-    fn find(&self, field: u64) -> Option<Column<'a>> {
+    fn find(&self, field: u64) -> Option<StoredColumn<'a>> {
         self.columns.iter().find(|column| column.field == field).copied()
     }
 
@@ -143,7 +143,7 @@ impl<'a> Columns<'a> {
     pub fn bytes(&self, field: u64) -> Result<&'a [u8], FileError> {
         match self.find(field) {
             None => Ok(&[]),
-            Some(column) if column.encoding == Encoding::Bytes as u8 => Ok(column.bytes),
+            Some(column) if column.encoding == ColumnEncoding::Bytes as u8 => Ok(column.bytes),
             Some(_) => Err(self.malformed("a column of bytes is written as numbers")),
         }
     }
@@ -198,11 +198,11 @@ impl<'a> Columns<'a> {
     }
 }
 
-impl Column<'_> {
+impl StoredColumn<'_> {
     /// All rows as 64 bits each, signed ones in two's complement; none when the bytes do not hold the rows exactly.
     fn decode(&self) -> Option<Vec<u64>> {
-        let encoding = *Encoding::ALL.get(usize::from(self.encoding))?;
-        if encoding == Encoding::Bytes {
+        let encoding = *ColumnEncoding::ALL.get(usize::from(self.encoding))?;
+        if encoding == ColumnEncoding::Bytes {
             return Some(self.bytes.iter().map(|byte| u64::from(*byte)).collect());
         }
         // No row takes less than a byte: `take_column` has checked that the claim can be true.
@@ -212,9 +212,9 @@ impl Column<'_> {
         for _ in 0..self.rows {
             let number = take(&mut rest)?;
             numbers.push(match encoding {
-                Encoding::Bytes | Encoding::Numbers => number,
-                Encoding::Signed => unzigzag(number) as u64,
-                Encoding::Deltas => {
+                ColumnEncoding::Bytes | ColumnEncoding::Numbers => number,
+                ColumnEncoding::Signed => unzigzag(number) as u64,
+                ColumnEncoding::Deltas => {
                     last = last.wrapping_add(unzigzag(number));
                     last as u64
                 }
@@ -224,7 +224,7 @@ impl Column<'_> {
     }
 }
 
-fn take_column<'a>(rest: &mut &'a [u8]) -> Option<Column<'a>> {
+fn take_column<'a>(rest: &mut &'a [u8]) -> Option<StoredColumn<'a>> {
     let field = take(rest)?;
     let (encoding, after) = rest.split_first()?;
     *rest = after;
@@ -232,7 +232,7 @@ fn take_column<'a>(rest: &mut &'a [u8]) -> Option<Column<'a>> {
     let length = usize::try_from(take(rest)?).ok()?;
     let (bytes, after) = rest.split_at_checked(length)?;
     *rest = after;
-    (rows <= length).then_some(Column { field, encoding: *encoding, rows, bytes })
+    (rows <= length).then_some(StoredColumn { field, encoding: *encoding, rows, bytes })
 }
 
 fn zigzag(number: i64) -> u64 {

@@ -11,7 +11,7 @@ use hashbrown::HashMap;
 use perfblame_cct::{Code, Frame, FrameId, Layer, StringId, Symbols, Work};
 
 use crate::binary::{Binary, BinaryNames};
-use crate::flow::{Callee, Destination, FunctionFlow, UNKNOWN_WORK, Walk, walk};
+use crate::flow::{Callee, CodeWalk, Destination, FunctionFlow, UNKNOWN_WORK, walk};
 
 /// The longest function that is read: more than that of any interpreter's loop.
 const LONGEST: u64 = 256 << 10;
@@ -32,7 +32,7 @@ const NEVER_RETURNS: Work = Work { amounts: [0.0; Work::DEPTHS], odds: 0.0 };
 #[derive(Default)]
 pub struct CodeTable {
     /// None where there is no binary, or more than one.
-    objects: HashMap<StringId, Option<Object>>,
+    objects: HashMap<StringId, Option<CodeObject>>,
     /// Components are paths of files that can be looked for.
     of_files: bool,
     spent: u64,
@@ -40,7 +40,7 @@ pub struct CodeTable {
 }
 
 /// A binary.
-struct Object {
+struct CodeObject {
     names: Rc<BinaryNames>,
     /// Addresses are offsets in the file, which need not be the one that was traced.
     offsets: bool,
@@ -62,7 +62,7 @@ impl CodeTable {
     /// The binary of a component is known.
     pub fn add(&mut self, component: StringId, names: &Rc<BinaryNames>) {
         let entry = self.objects.entry(component);
-        let known = entry.or_insert_with(|| Some(Object::new(names.clone(), false)));
+        let known = entry.or_insert_with(|| Some(CodeObject::new(names.clone(), false)));
         // Two builds under one name cannot be told apart.
         if known.as_ref().is_some_and(|known| !known.names.is_of(names)) {
             *known = None;
@@ -77,7 +77,7 @@ impl CodeTable {
             return None;
         }
         if self.of_files {
-            let find = || Object::open(symbols.text(component));
+            let find = || CodeObject::open(symbols.text(component));
             self.objects.entry(component).or_insert_with(find);
         }
         let Self { objects, spent, .. } = self;
@@ -105,10 +105,10 @@ impl CodeTable {
         let walked = walk(&mut |address| object.function(address, spent), start, goal, &mut steps);
         *spent = spent.saturating_add(most - steps);
         match walked {
-            Walk::Leads => None,
+            CodeWalk::Leads => None,
             // What another object jumps to is taken to be code of another object.
-            Walk::LeadsAway => Some(other),
-            Walk::Stays => Some(false),
+            CodeWalk::LeadsAway => Some(other),
+            CodeWalk::Stays => Some(false),
         }
     }
 
@@ -184,7 +184,7 @@ impl Code for CodeTable {
     }
 }
 
-impl Object {
+impl CodeObject {
     fn new(names: Rc<BinaryNames>, offsets: bool) -> Self {
         Self { names, offsets, functions: HashMap::new(), work: HashMap::new(), right: 0, wrong: 0 }
     }

@@ -27,7 +27,7 @@ const ZLIB_AT_BEST: u64 = 1032;
 
 /// A section's header.
 #[derive(Clone, Debug)]
-pub struct Section {
+pub struct ElfSection {
     pub name: Vec<u8>,
     pub kind: u32,
     pub flags: u64,
@@ -48,18 +48,18 @@ pub struct Segment {
 
 /// The headers of an ELF file, and the file to read sections from.
 pub struct Elf {
-    source: Arc<Source>,
+    source: Arc<ElfSource>,
     pub path: PathBuf,
     pub order: ByteOrder,
     pub wide: bool,
     pub machine: u16,
     pub segments: Vec<Segment>,
-    pub sections: Vec<Section>,
+    pub sections: Vec<ElfSection>,
 }
 
 /// The bytes of an ELF file.
 #[derive(Debug)]
-pub struct Source {
+pub struct ElfSource {
     bytes: Bulk,
     length: u64,
 }
@@ -75,7 +75,7 @@ enum Bulk {
     Memory(Vec<u8>),
 }
 
-impl Source {
+impl ElfSource {
     /// Fills `into` from `offset` on; none when there is less, or a fault.
     pub fn read(&self, offset: u64, into: &mut [u8]) -> Option<()> {
         match &self.bytes {
@@ -121,13 +121,13 @@ impl Elf {
         let file = File::open(path).ok()?;
         let changed = about.modified().ok();
         let bytes = Bulk::File { path: path.to_owned(), changed, open: Mutex::new(Some(file)) };
-        Self::parse(Source { bytes, length: about.len() }, path)
+        Self::parse(ElfSource { bytes, length: about.len() }, path)
     }
 
     /// Takes an ELF file that is in memory.
     pub fn from_bytes(bytes: Vec<u8>, path: &Path) -> Option<Self> {
         let length = bytes.len() as u64;
-        Self::parse(Source { bytes: Bulk::Memory(bytes), length }, path)
+        Self::parse(ElfSource { bytes: Bulk::Memory(bytes), length }, path)
     }
 
     /// Closes the file until the next section is read.
@@ -135,7 +135,7 @@ impl Elf {
         self.source.close();
     }
 
-    fn parse(source: Source, path: &Path) -> Option<Self> {
+    fn parse(source: ElfSource, path: &Path) -> Option<Self> {
         let length = source.length;
         let mut elf = Self {
             source: Arc::new(source),
@@ -209,10 +209,10 @@ impl Elf {
         })
     }
 
-    fn section_header(&self, row: &[u8]) -> Option<Section> {
+    fn section_header(&self, row: &[u8]) -> Option<ElfSection> {
         let mut fields = Bytes::new(row, self.order);
         let wide = self.wide;
-        Some(Section {
+        Some(ElfSection {
             name: fields.u32()?.to_le_bytes().to_vec(),
             kind: fields.u32()?,
             flags: fields.word(wide)?,
@@ -224,7 +224,7 @@ impl Elf {
     }
 
     /// The section of this name.
-    pub fn section(&self, name: &[u8]) -> Option<&Section> {
+    pub fn section(&self, name: &[u8]) -> Option<&ElfSection> {
         self.sections.iter().find(|section| section.name == name)
     }
 
@@ -251,7 +251,7 @@ impl Elf {
     }
 
     /// The bytes of a section, unpacked.
-    pub fn bytes_of(&self, section: &Section) -> Option<Vec<u8>> {
+    pub fn bytes_of(&self, section: &ElfSection) -> Option<Vec<u8>> {
         let bytes = self.packed_bytes(section)?;
         if section.flags & SHF_COMPRESSED == 0 {
             return Some(bytes);
@@ -266,7 +266,7 @@ impl Elf {
     }
 
     /// Where the bytes of a section are in the file; none where they are packed or not there.
-    pub fn plain_place(&self, section: &Section) -> Option<(Arc<Source>, Range<u64>)> {
+    pub fn plain_place(&self, section: &ElfSection) -> Option<(Arc<ElfSource>, Range<u64>)> {
         let plain = section.kind != SHT_NOBITS && section.flags & SHF_COMPRESSED == 0;
         let there = plain && self.source.holds(section.offset, section.size);
         there.then(|| (self.source.clone(), section.offset..section.offset + section.size))
@@ -275,7 +275,7 @@ impl Elf {
     /// Hands out the bytes of a section, unpacked, in pieces of `size` bytes and a last one.
     pub fn pieces_of(
         &self,
-        section: &Section,
+        section: &ElfSection,
         size: usize,
         mut take: impl FnMut(&[u8]),
     ) -> Option<()> {
@@ -295,7 +295,7 @@ impl Elf {
         Some(())
     }
 
-    fn packed_bytes(&self, section: &Section) -> Option<Vec<u8>> {
+    fn packed_bytes(&self, section: &ElfSection) -> Option<Vec<u8>> {
         if section.kind == SHT_NOBITS {
             return None;
         }

@@ -31,11 +31,11 @@ struct Turn {
     at: u64,
     /// Behind it.
     next: u64,
-    kind: Kind,
+    kind: JumpKind,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Kind {
+enum JumpKind {
     /// Calls what is at this address, or anything.
     Call(Option<u64>),
     Jump(u64),
@@ -50,7 +50,7 @@ enum Kind {
     End,
 }
 
-impl Kind {
+impl JumpKind {
     fn is_call(self) -> bool {
         matches!(self, Self::Call(_) | Self::LastCall(_))
     }
@@ -98,14 +98,14 @@ impl FunctionFlow {
             decoder.decode_out(&mut instruction);
             let (at, next) = (instruction.ip(), instruction.next_ip());
             if instruction.is_invalid() {
-                flow.turns.push(Turn { at, next, kind: Kind::Anywhere });
+                flow.turns.push(Turn { at, next, kind: JumpKind::Anywhere });
                 break;
             }
             let Some(mut kind) = kind_of(&instruction) else { continue };
-            if let Kind::Call(Some(target)) = kind {
+            if let JumpKind::Call(Some(target)) = kind {
                 match callee(target) {
                     Callee::Plain => {}
-                    Callee::NeverReturns => kind = Kind::LastCall(target),
+                    Callee::NeverReturns => kind = JumpKind::LastCall(target),
                     Callee::ReturnsTwice => flow.entered_midway = true,
                 }
             }
@@ -130,7 +130,7 @@ impl FunctionFlow {
     /// What the function calls, so far as that is said.
     pub fn callees(&self) -> impl Iterator<Item = u64> {
         self.turns.iter().filter_map(|turn| match turn.kind {
-            Kind::Call(target) => target,
+            JumpKind::Call(target) => target,
             _ => None,
         })
     }
@@ -148,7 +148,7 @@ impl FunctionFlow {
     /// True where nothing follows the call that returns to this address.
     fn ends_before(&self, address: u64) -> bool {
         let turn = self.call_before(address).and_then(|row| self.turns.get(row));
-        turn.is_some_and(|turn| matches!(turn.kind, Kind::LastCall(_)))
+        turn.is_some_and(|turn| matches!(turn.kind, JumpKind::LastCall(_)))
     }
 
     /// How many instructions lead elsewhere.
@@ -164,8 +164,8 @@ impl FunctionFlow {
     /// What the call before an address calls, where it says so.
     pub fn called_before(&self, address: u64) -> Option<u64> {
         match self.turns.get(self.call_before(address)?)?.kind {
-            Kind::Call(target) => target,
-            Kind::LastCall(target) => Some(target),
+            JumpKind::Call(target) => target,
+            JumpKind::LastCall(target) => Some(target),
             _ => None,
         }
     }
@@ -175,7 +175,7 @@ impl FunctionFlow {
         let turn = self.turns.get(self.turn_from(address)?)?;
         let inside = |target: &u64| (self.start..turn.next).contains(target);
         match turn.kind {
-            Kind::Jump(target) => Some(target).filter(|target| !inside(target)),
+            JumpKind::Jump(target) => Some(target).filter(|target| !inside(target)),
             _ => None,
         }
     }
@@ -183,32 +183,32 @@ impl FunctionFlow {
     /// True where the code at an address does nothing but go to another object.
     pub fn is_stub_at(&self, address: u64) -> bool {
         let turn = self.turn_from(address).and_then(|row| self.turns.get(row));
-        turn.is_some_and(|turn| turn.kind == Kind::Away && turn.at - address < 16)
+        turn.is_some_and(|turn| turn.kind == JumpKind::Away && turn.at - address < 16)
     }
 }
 
-fn kind_of(instruction: &Instruction) -> Option<Kind> {
+fn kind_of(instruction: &Instruction) -> Option<JumpKind> {
     let near = instruction.op0_kind() == OpKind::NearBranch64;
     let target = near.then(|| instruction.near_branch_target());
     match (instruction.flow_control(), target) {
-        (FlowControl::Next, _) if instruction.mnemonic() == Mnemonic::Hlt => Some(Kind::End),
+        (FlowControl::Next, _) if instruction.mnemonic() == Mnemonic::Hlt => Some(JumpKind::End),
         (FlowControl::Next, _) => None,
-        (FlowControl::ConditionalBranch, Some(target)) => Some(Kind::Branch(target)),
-        (FlowControl::UnconditionalBranch, Some(target)) => Some(Kind::Jump(target)),
+        (FlowControl::ConditionalBranch, Some(target)) => Some(JumpKind::Branch(target)),
+        (FlowControl::UnconditionalBranch, Some(target)) => Some(JumpKind::Jump(target)),
         // System calls are among these.
-        (FlowControl::Call, target) => Some(Kind::Call(target)),
-        (FlowControl::IndirectCall, _) => Some(Kind::Call(None)),
+        (FlowControl::Call, target) => Some(JumpKind::Call(target)),
+        (FlowControl::IndirectCall, _) => Some(JumpKind::Call(None)),
         (FlowControl::IndirectBranch, _) if instruction.is_ip_rel_memory_operand() => {
-            Some(Kind::Away)
+            Some(JumpKind::Away)
         }
-        (FlowControl::Return | FlowControl::Exception, _) => Some(Kind::End),
-        _ => Some(Kind::Anywhere),
+        (FlowControl::Return | FlowControl::Exception, _) => Some(JumpKind::End),
+        _ => Some(JumpKind::Anywhere),
     }
 }
 
 /// What a walk through code found.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Walk {
+pub enum CodeWalk {
     /// It leads to the place that was asked for, or may.
     Leads,
     /// It surely does not; code of other objects may come behind it.
@@ -227,11 +227,11 @@ pub fn walk(
     from: u64,
     to: Option<u64>,
     steps: &mut u64,
-) -> Walk {
+) -> CodeWalk {
     let goal = match to.map(|to| Goal::new(functions, to, to == from)) {
         None => None,
         Some(Some(goal)) => Some(goal),
-        Some(None) => return Walk::Leads,
+        Some(None) => return CodeWalk::Leads,
     };
     let mut reached: HashSet<(u64, usize)> = HashSet::new();
     // A call at the very end of a function does not return.
@@ -245,51 +245,51 @@ pub fn walk(
     let mut away = false;
     let mut left = LONGEST.min(*steps);
     while let Some(place) = places.pop() {
-        let Some(function) = functions(place) else { return Walk::Leads };
+        let Some(function) = functions(place) else { return CodeWalk::Leads };
         if function.entered_midway {
-            return Walk::Leads;
+            return CodeWalk::Leads;
         }
         let mut entered = place;
-        let Some(first) = function.turn_from(place) else { return Walk::Leads };
+        let Some(first) = function.turn_from(place) else { return CodeWalk::Leads };
         let mut falls = false;
         for (row, turn) in function.turns.iter().enumerate().skip(first) {
             if left == 0 {
-                return Walk::Leads;
+                return CodeWalk::Leads;
             }
             left -= 1;
             *steps = steps.saturating_sub(1);
             if goal.as_ref().is_some_and(|goal| goal.is_met(function.start, row, entered)) {
-                return Walk::Leads;
+                return CodeWalk::Leads;
             }
             falls = false;
             if !reached.insert((function.start, row)) {
                 break;
             }
             match turn.kind {
-                Kind::Call(_) => {}
-                Kind::Branch(target) => {
+                JumpKind::Call(_) => {}
+                JumpKind::Branch(target) => {
                     places.push(target);
                     falls = true;
                 }
-                Kind::Jump(target) => {
+                JumpKind::Jump(target) => {
                     places.push(target);
                     break;
                 }
-                Kind::Away => {
+                JumpKind::Away => {
                     away = true;
                     break;
                 }
-                Kind::Anywhere => return Walk::Leads,
-                Kind::LastCall(_) | Kind::End => break,
+                JumpKind::Anywhere => return CodeWalk::Leads,
+                JumpKind::LastCall(_) | JumpKind::End => break,
             }
             entered = turn.next;
         }
         // Behind the last call, which does not return then, there is nothing; anything else is no usual code.
         if falls {
-            return Walk::Leads;
+            return CodeWalk::Leads;
         }
     }
-    if away { Walk::LeadsAway } else { Walk::Stays }
+    if away { CodeWalk::LeadsAway } else { CodeWalk::Stays }
 }
 
 /// What has to be reached.

@@ -10,7 +10,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use crate::bytes::{Bytes, until_zero};
-use crate::elf::{Elf, Section, Source};
+use crate::elf::{Elf, ElfSection, ElfSource};
 
 const STT_NOTYPE: u8 = 0;
 const STT_FUNC: u8 = 2;
@@ -35,24 +35,24 @@ const LONGEST: usize = 1 << 20;
 #[derive(Debug, Default)]
 pub struct SymbolTable {
     /// By address, when finished.
-    rows: Vec<Row>,
+    rows: Vec<SymbolRow>,
     buckets: Buckets,
     /// The file's own table of names.
-    names: Names,
+    names: SymbolNames,
     /// Names that we add, each with a zero behind it.
     added: Vec<u8>,
 }
 
 #[derive(Debug, Default)]
-enum Names {
+enum SymbolNames {
     #[default]
     None,
     Loaded(Vec<u8>),
-    InFile(Arc<Source>, Range<u64>),
+    InFile(Arc<ElfSource>, Range<u64>),
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Row {
+struct SymbolRow {
     start: u64,
     end: u64,
     /// Where the name starts in the names of the file, or in those we add.
@@ -121,7 +121,7 @@ impl SymbolTable {
 
     fn push(&mut self, start: u64, size: u64, (name, added): (u32, bool), standing: Standing) {
         let standing = Standing { sized: size > 0, ..standing };
-        self.rows.push(Row { start, end: start.saturating_add(size), name, added, standing });
+        self.rows.push(SymbolRow { start, end: start.saturating_add(size), name, added, standing });
     }
 
     /// Puts the rows into order.
@@ -162,7 +162,7 @@ impl SymbolTable {
     /// The best of the symbols that start where the one in row `first` does.
     fn best(&self, first: usize) -> Option<usize> {
         let one = self.rows.get(first)?;
-        let equal = |row: &&Row| row.start == one.start && row.standing == one.standing;
+        let equal = |row: &&SymbolRow| row.start == one.start && row.standing == one.standing;
         let twins = self.rows.get(first..)?.iter().take_while(equal).count();
         if twins == 1 {
             return Some(first);
@@ -199,7 +199,7 @@ impl SymbolTable {
     /// Adds the functions of a section; none when there are no functions in it.
     fn add_section(&mut self, elf: &Elf, name: &[u8]) -> Option<()> {
         let section = elf.section(name)?;
-        self.names = Names::of_section(elf, elf.sections.get(section.link as usize)?)?;
+        self.names = SymbolNames::of_section(elf, elf.sections.get(section.link as usize)?)?;
         self.rows.clear();
         let size = if elf.wide { 24 } else { 16 };
         let mut left = MOST;
@@ -306,7 +306,7 @@ struct Buckets {
 
 impl Buckets {
     /// Sorts rows by address. Of one address the best come first, so far as their names do not decide.
-    fn sort(rows: &mut Vec<Row>) -> Self {
+    fn sort(rows: &mut Vec<SymbolRow>) -> Self {
         let lowest = rows.iter().map(|row| row.start).min().unwrap_or(0);
         let highest = rows.iter().map(|row| row.start).max().unwrap_or(0);
         let mut shift = 0;
@@ -343,7 +343,7 @@ impl Buckets {
     }
 
     /// How many rows start at `address` or before.
-    fn rows_up_to(&self, rows: &[Row], address: u64) -> usize {
+    fn rows_up_to(&self, rows: &[SymbolRow], address: u64) -> usize {
         if address < self.base {
             return 0;
         }
@@ -357,8 +357,8 @@ impl Buckets {
     }
 }
 
-impl Names {
-    fn of_section(elf: &Elf, section: &Section) -> Option<Self> {
+impl SymbolNames {
+    fn of_section(elf: &Elf, section: &ElfSection) -> Option<Self> {
         // The marks of ARM assemblers are told by their names.
         let look_at_all = matches!(elf.machine, EM_ARM | EM_AARCH64);
         if section.size > SMALL

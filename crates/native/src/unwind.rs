@@ -63,12 +63,12 @@ fn shard<T: Default>(caches: &mut Vec<T>, address: u64) -> Option<&mut T> {
 /// The unwind tables of all mapped files. Each file stands at a place of its own, not where a process has it: what is
 /// found out about an address serves all processes.
 pub struct UnwindTables {
-    tables: Tables,
+    tables: MachineTables,
     cache: UnwindCache,
     added: HashSet<u64>,
 }
 
-enum Tables {
+enum MachineTables {
     X86_64(UnwinderX86_64<Arc<[u8]>>),
     Aarch64(UnwinderAarch64<Arc<[u8]>>),
 }
@@ -86,8 +86,8 @@ impl UnwindTables {
     /// Nothing mapped yet.
     pub fn new(machine: UnwindMachine) -> Self {
         let tables = match machine {
-            UnwindMachine::X86_64 => Tables::X86_64(UnwinderX86_64::new()),
-            UnwindMachine::Aarch64 => Tables::Aarch64(UnwinderAarch64::new()),
+            UnwindMachine::X86_64 => MachineTables::X86_64(UnwinderX86_64::new()),
+            UnwindMachine::Aarch64 => MachineTables::Aarch64(UnwinderAarch64::new()),
         };
         Self { tables, cache: UnwindCache::default(), added: HashSet::new() }
     }
@@ -115,8 +115,8 @@ impl UnwindTables {
         let end = start.saturating_add(FILE_SPAN);
         let module = Module::new(String::new(), start..end, start, info);
         match &mut self.tables {
-            Tables::X86_64(unwinder) => unwinder.add_module(module),
-            Tables::Aarch64(unwinder) => unwinder.add_module(module),
+            MachineTables::X86_64(unwinder) => unwinder.add_module(module),
+            MachineTables::Aarch64(unwinder) => unwinder.add_module(module),
         }
     }
 }
@@ -181,11 +181,11 @@ impl<'a> StackWalk<'a> {
         let mut read = |address| read_stack(stack, sp, order, address);
         let UnwindTables { tables, cache, .. } = tables;
         let caller = match (tables, &mut self.registers) {
-            (Tables::X86_64(unwinder), StackRegisters::X86_64(registers)) => {
+            (MachineTables::X86_64(unwinder), StackRegisters::X86_64(registers)) => {
                 let cache = shard(&mut cache.x86_64, place).ok_or(StackEnding::Cut)?;
                 unwinder.unwind_frame(frame, registers, cache, &mut read)
             }
-            (Tables::Aarch64(unwinder), StackRegisters::Aarch64(registers)) => {
+            (MachineTables::Aarch64(unwinder), StackRegisters::Aarch64(registers)) => {
                 let cache = shard(&mut cache.aarch64, place).ok_or(StackEnding::Cut)?;
                 unwinder.unwind_frame(frame, registers, cache, &mut read)
             }

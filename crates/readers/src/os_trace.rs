@@ -20,7 +20,7 @@ use crate::error::ReadError;
 use crate::format::Format;
 use crate::formats::perf_data::objects::RunDelay;
 use reorder::{Held, Window};
-use syscalls::Machine;
+use syscalls::SyscallMachine;
 
 /// The error for a text of events that has not a single stack.
 pub(crate) fn no_stacks(format: &Format) -> ReadError {
@@ -62,7 +62,11 @@ fn is_switch_counter(event: &str) -> bool {
 }
 
 /// What an event means by its name and, as text, its fields.
-pub(crate) fn from_text<'a>(event: &'a str, fields: &'a str, machine: Machine) -> Traced<'a> {
+pub(crate) fn from_text<'a>(
+    event: &'a str,
+    fields: &'a str,
+    machine: SyscallMachine,
+) -> Traced<'a> {
     let (system, name) = event.split_once(':').unwrap_or(("", event));
     let name = name.split(':').next().unwrap_or(name);
     match (system, name) {
@@ -304,7 +308,7 @@ mod tests {
             ("cpu/event=0x3c/u", "", Traced::Tick),
             ("block:block_rq_issue", "8,0 R", Traced::Other),
         ] {
-            assert_eq!(from_text(event, fields, Machine::X86), expected, "{event} {fields}");
+            assert_eq!(from_text(event, fields, SyscallMachine::X86), expected, "{event} {fields}");
         }
         assert!(is_os_event("all-switches") && is_os_event("cs") && !is_os_event("cs-etm"));
         assert_eq!(leaving_by_bits(0x100), Leaving::Preempted);

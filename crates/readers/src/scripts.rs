@@ -15,9 +15,9 @@ use std::path::{Path, PathBuf};
 use hashbrown::HashMap;
 use perfblame_scripts::Place;
 
-use crate::encodings::json::{Cursor, Fault, Kind, Number};
+use crate::encodings::json::{Cursor, JsonFault, JsonKind, Number};
 
-pub use resolve::{Names, Naming, Position, Use};
+pub use resolve::{Position, ResolvedNames, ScriptNaming, Use};
 pub use source_map::source_map_never_panics;
 
 /// How far functions of scripts are named.
@@ -81,11 +81,11 @@ struct Script {
 
 impl Scripts {
     /// Takes the arguments of `ScriptCatchup`, `LargeScriptCatchup` and their like.
-    pub fn event(&mut self, process: i64, args: &[u8]) -> Result<(), Fault> {
+    pub fn event(&mut self, process: i64, args: &[u8]) -> Result<(), JsonFault> {
         let mut cursor = Cursor::new(args);
         cursor.begin_object()?;
         while let Some(key) = cursor.next_raw_key()? {
-            if key == b"data" && cursor.peek()? == Kind::Object {
+            if key == b"data" && cursor.peek()? == JsonKind::Object {
                 self.script(process, &mut cursor)?;
             } else {
                 cursor.skip_value()?;
@@ -94,7 +94,7 @@ impl Scripts {
         Ok(())
     }
 
-    fn script(&mut self, process: i64, cursor: &mut Cursor<'_>) -> Result<(), Fault> {
+    fn script(&mut self, process: i64, cursor: &mut Cursor<'_>) -> Result<(), JsonFault> {
         let (mut id, mut map_url, mut text, mut split) = (None, None, None, (0, 1));
         cursor.begin_object()?;
         while let Some(key) = cursor.next_raw_key()? {
@@ -157,15 +157,17 @@ impl Scripts {
     }
 
     /// An entry of the `sourceMaps` that DevTools saves: the script's address and the map.
-    pub fn map(&mut self, entry: &[u8]) -> Result<(), Fault> {
+    pub fn map(&mut self, entry: &[u8]) -> Result<(), JsonFault> {
         let mut cursor = Cursor::new(entry);
         let (mut url, mut map) = (None, None);
         cursor.begin_object()?;
         while let Some(key) = cursor.next_raw_key()? {
             match (key, cursor.peek()?) {
                 (b"url", _) => url = cursor.lenient_string()?,
-                (b"sourceMap", Kind::Object) => map = Some(cursor.raw_value()?.to_vec()),
-                (b"sourceMap", Kind::String) => map = Some(cursor.string()?.into_owned().into()),
+                (b"sourceMap", JsonKind::Object) => map = Some(cursor.raw_value()?.to_vec()),
+                (b"sourceMap", JsonKind::String) => {
+                    map = Some(cursor.string()?.into_owned().into());
+                }
                 _ => cursor.skip_value()?,
             }
         }
@@ -176,7 +178,7 @@ impl Scripts {
     }
 
     /// An entry of the `resources` that DevTools saves: an address and what was there.
-    pub fn resource(&mut self, entry: &[u8]) -> Result<(), Fault> {
+    pub fn resource(&mut self, entry: &[u8]) -> Result<(), JsonFault> {
         let mut cursor = Cursor::new(entry);
         let (mut url, mut text) = (None, None);
         cursor.begin_object()?;

@@ -9,13 +9,13 @@ mod wire;
 use perfblame_cct::{Metric, MetricId, ProfileBuilder, Unit};
 
 use crate::format::ReadOptions;
-use crate::scripts::{Naming, ScriptNames, Scripts};
+use crate::scripts::{ScriptNames, ScriptNaming, Scripts};
 
 pub use call_frame::{CallFrame, layer_of_url, split_location};
 pub use idle::Idle;
 pub use recorded::Recorded;
 pub use sampled_tree::{Gaps, SampledTree};
-pub use wire::Chunk;
+pub use wire::V8Chunk;
 
 /// Gives the functions of a profile that says nothing about its scripts the names that files of this machine know.
 pub fn name_functions(
@@ -32,7 +32,7 @@ pub fn name_functions(
     }
     let uses = trees.iter().flat_map(|tree| tree.uses(0, builder)).collect();
     let positions: Vec<_> = trees.iter().flat_map(|tree| tree.positions(0, builder)).collect();
-    let naming = Naming::new(Scripts::default(), options.scripts, uses, builder);
+    let naming = ScriptNaming::new(Scripts::default(), options.scripts, uses, builder);
     let names = naming.finish(&positions, builder);
     for tree in trees {
         tree.rename(&names, 0, builder);

@@ -10,7 +10,7 @@ use expect_test::expect;
 use perfblame_cct::{Grain, Profile, TRUNCATED, Times};
 use perfblame_fixtures::{corpus, corpus_files, damaged, draw, samples};
 use perfblame_readers::perf_data::read_tracepoints;
-use perfblame_readers::perf_data::tracepoint::Value;
+use perfblame_readers::perf_data::tracepoint::TracepointValue;
 use perfblame_readers::{Input, ReadOptions, read};
 
 /// Samples in each file of the corpus, as the manifest has them from perf or from a walk over the records. In the
@@ -181,7 +181,7 @@ fn fields_of_tracepoints_say_who_was_switched_to() {
         *counts.entry(format!("{}:{}", event.format.system, event.format.name)).or_default() += 1;
         if event.format.name == "sched_switch" {
             let number = |name| match event.value(name) {
-                Some(Value::Signed(number)) => number,
+                Some(TracepointValue::Signed(number)) => number,
                 other => panic!("{name}: {other:?}"),
             };
             // The event happens in the thread that is switched away from.

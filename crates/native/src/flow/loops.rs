@@ -58,7 +58,7 @@ fn is_within(loops: &[Loops], heads: &[bool], from: u32, to: u32) -> bool {
 }
 
 /// Rows that lead to one another.
-struct Parts {
+struct LoopParts {
     of: Vec<u32>,
     count: usize,
     /// Rows as they are come to.
@@ -66,10 +66,10 @@ struct Parts {
 }
 
 /// Tarjan's algorithm, without recursion.
-fn strong_parts(next: &[Vec<u32>], loops: &[Loops], heads: &[bool]) -> Parts {
+fn strong_parts(next: &[Vec<u32>], loops: &[Loops], heads: &[bool]) -> LoopParts {
     const UNSEEN: u32 = u32::MAX;
     let rows = next.len();
-    let mut parts = Parts { of: vec![UNSEEN; rows], count: 0, order: Vec::with_capacity(rows) };
+    let mut parts = LoopParts { of: vec![UNSEEN; rows], count: 0, order: Vec::with_capacity(rows) };
     let (mut number, mut lowest) = (vec![UNSEEN; rows], vec![UNSEEN; rows]);
     let mut open: Vec<u32> = Vec::new();
     let mut walk: Vec<(u32, usize)> = Vec::new();

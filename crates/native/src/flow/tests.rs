@@ -16,7 +16,7 @@ fn drawn(functions: &[&[u8]]) -> Vec<Rc<FunctionFlow>> {
     functions.iter().map(read).collect()
 }
 
-fn walked(functions: &[&[u8]], from: u64, to: u64) -> Walk {
+fn walked(functions: &[&[u8]], from: u64, to: u64) -> CodeWalk {
     let flows = drawn(functions);
     let ends: Vec<u64> =
         flows.iter().zip(functions).map(|(flow, code)| flow.start + code.len() as u64).collect();
@@ -39,17 +39,17 @@ fn work(flow: &FunctionFlow, from: Option<u64>, goal: Destination) -> Option<per
 #[test]
 fn what_lies_behind_is_not_reached_without_a_loop() {
     let straight = [&CALL[..], &CALL, &[RET]].concat();
-    assert_eq!(walked(&[&straight], 0x1005, 0x100a), Walk::Leads);
-    assert_eq!(walked(&[&straight], 0x100a, 0x1005), Walk::Stays);
-    assert_eq!(walked(&[&straight], 0x1005, 0x1005), Walk::Stays);
+    assert_eq!(walked(&[&straight], 0x1005, 0x100a), CodeWalk::Leads);
+    assert_eq!(walked(&[&straight], 0x100a, 0x1005), CodeWalk::Stays);
+    assert_eq!(walked(&[&straight], 0x1005, 0x1005), CodeWalk::Stays);
     // `jne` back to the first call.
     let round = [&CALL[..], &CALL, &[0x75, 0xf4], &[RET]].concat();
     for (from, to) in [(0x1005, 0x1005), (0x100a, 0x1005), (0x100a, 0x100a)] {
-        assert_eq!(walked(&[&round], from, to), Walk::Leads);
+        assert_eq!(walked(&[&round], from, to), CodeWalk::Leads);
     }
     // Where the processor itself is: behind the loop there is only the end.
-    assert_eq!(walked(&[&round], 0x100c, 0x100a), Walk::Stays);
-    assert_eq!(walked(&[&round], 0x1005, 0x100c), Walk::Leads);
+    assert_eq!(walked(&[&round], 0x100c, 0x100a), CodeWalk::Stays);
+    assert_eq!(walked(&[&round], 0x1005, 0x100c), CodeWalk::Leads);
 }
 
 #[test]
@@ -57,12 +57,12 @@ fn jumps_to_other_functions_are_followed() {
     // The first jumps to the second, which jumps back into its middle, as cold parts of functions do.
     let hot = [&CALL[..], &[0xeb, 0x06], &CALL, &[RET]].concat();
     let cold = [0x90, 0xeb, 0xf7];
-    assert_eq!(walked(&[&hot, &cold], 0x1005, 0x100c), Walk::Leads);
+    assert_eq!(walked(&[&hot, &cold], 0x1005, 0x100c), CodeWalk::Leads);
     let other = [0x90, RET, RET];
-    assert_eq!(walked(&[&hot, &other], 0x1005, 0x100c), Walk::Stays);
+    assert_eq!(walked(&[&hot, &other], 0x1005, 0x100c), CodeWalk::Stays);
     // Through a pointer at a fixed place: another object.
     let stub = [0xff, 0x25, 0, 0, 0, 0];
-    assert_eq!(walked(&[&hot, &stub], 0x1005, 0x100c), Walk::LeadsAway);
+    assert_eq!(walked(&[&hot, &stub], 0x1005, 0x100c), CodeWalk::LeadsAway);
     let flows = drawn(&[&hot, &stub]);
     assert!(flows[1].is_stub_at(0x100d) && !flows[0].is_stub_at(0x1000));
     // Nothing happens before the jump: who is called here has no frame.
@@ -79,22 +79,22 @@ fn what_is_not_known_may_lead_anywhere() {
     let cut_off = [&CALL[..], &CALL, &[0x0f]].concat();
     let out = [&CALL[..], &CALL, &[0xe9, 0, 0, 1, 0]].concat();
     for code in [computed, no_code, cut_off, out] {
-        assert_eq!(walked(&[&code], 0x1005, 0x1005), Walk::Leads, "{code:x?}");
+        assert_eq!(walked(&[&code], 0x1005, 0x1005), CodeWalk::Leads, "{code:x?}");
     }
     let straight = [&CALL[..], &[RET]].concat();
     for (from, to) in [(0x1003, 0x1003), (0x1005, 0x9000), (0x9000, 0x1005), (0, 0), (u64::MAX, 0)]
     {
-        assert_eq!(walked(&[&straight], from, to), Walk::Leads, "{from:x} {to:x}");
+        assert_eq!(walked(&[&straight], from, to), CodeWalk::Leads, "{from:x} {to:x}");
     }
     // Neither are functions that are entered in their middle, nor walks that take too long.
     let twice = |_| Callee::ReturnsTwice;
     let flow = Rc::new(FunctionFlow::read(0x1000, &straight, false, twice));
     let mut find = |address| (0x1000..0x1006).contains(&address).then(|| flow.clone());
-    assert_eq!(walk(&mut find, 0x1005, Some(0x1005), &mut 1_000), Walk::Leads);
+    assert_eq!(walk(&mut find, 0x1005, Some(0x1005), &mut 1_000), CodeWalk::Leads);
     let flow = Rc::new(FunctionFlow::read(0x1000, &straight, false, |_| Callee::Plain));
     let mut find = |address| (0x1000..0x1006).contains(&address).then(|| flow.clone());
-    assert_eq!(walk(&mut find, 0x1005, Some(0x1005), &mut 0), Walk::Leads);
-    assert_eq!(walk(&mut find, 0x1005, Some(0x1005), &mut 9), Walk::Stays);
+    assert_eq!(walk(&mut find, 0x1005, Some(0x1005), &mut 0), CodeWalk::Leads);
+    assert_eq!(walk(&mut find, 0x1005, Some(0x1005), &mut 9), CodeWalk::Stays);
 }
 
 #[test]
@@ -200,7 +200,7 @@ fn compiled_functions_are_understood() {
         let calls = |function: &str| {
             let flow = find(names.address_of(function).unwrap()).unwrap();
             let call = |turn: &Turn| match turn.kind {
-                Kind::Call(Some(target)) => {
+                JumpKind::Call(Some(target)) => {
                     let name = names.name(names.symbol(target)?)?;
                     Some((name.split('@').next()?.to_owned(), turn.next))
                 }
@@ -212,7 +212,7 @@ fn compiled_functions_are_understood() {
         let place = |calls: &[(String, u64)], name: &str| {
             calls.iter().find(|call| call.0 == name).map(|call| call.1).unwrap()
         };
-        let mut leads = |from, to| walk(&mut find, from, Some(to), &mut 100_000) == Walk::Leads;
+        let mut leads = |from, to| walk(&mut find, from, Some(to), &mut 100_000) == CodeWalk::Leads;
         let [one, two, three] = ["one", "two", "three"].map(|name| place(&round, name));
         assert!(
             leads(two, two) && leads(three, two) && leads(two, three) && leads(one, three),

@@ -12,7 +12,7 @@
 use perfblame_cct::Work;
 
 use super::loops::{self, Loops};
-use super::{FunctionFlow, Kind, Turn};
+use super::{FunctionFlow, JumpKind, Turn};
 
 /// Where work ends.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -68,14 +68,14 @@ enum To {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Edge {
+struct FlowEdge {
     to: To,
     odds: f64,
     work: Amounts,
 }
 
 const NOTHING: Amounts = [0.0; Work::DEPTHS];
-const NOWHERE: Edge = Edge { to: To::Dead, odds: 0.0, work: NOTHING };
+const NOWHERE: FlowEdge = FlowEdge { to: To::Dead, odds: 0.0, work: NOTHING };
 
 /// The odds to reach the goal from somewhere, and the work on the way weighted by them.
 type Found = (f64, Amounts);
@@ -90,7 +90,7 @@ impl FunctionFlow {
         called: impl Fn(u64) -> Work,
         spent: &mut u64,
     ) -> Option<Work> {
-        let mut graph = Graph::new(self, goal, called);
+        let mut graph = FlowGraph::new(self, goal, called);
         let start = graph.edge(from.unwrap_or(self.start), 1.0, NOTHING);
         let sweeps = graph.solve();
         let rounds = (sweeps + FINDING) as u64;
@@ -101,22 +101,22 @@ impl FunctionFlow {
     }
 }
 
-struct Graph<'a> {
+struct FlowGraph<'a> {
     flow: &'a FunctionFlow,
     goal: Destination,
     /// The call that is the goal.
     goal_row: Option<usize>,
-    edges: Vec<[Edge; 2]>,
+    edges: Vec<[FlowEdge; 2]>,
     /// Where control may go that goes anywhere.
     places: Vec<u64>,
-    anywhere: Vec<Edge>,
+    anywhere: Vec<FlowEdge>,
     /// By row.
     loops: Vec<Loops>,
     found: Vec<Found>,
     found_anywhere: Found,
 }
 
-impl<'a> Graph<'a> {
+impl<'a> FlowGraph<'a> {
     fn new(flow: &'a FunctionFlow, goal: Destination, called: impl Fn(u64) -> Work) -> Self {
         let goal_row = match goal {
             Destination::Return => None,
@@ -154,11 +154,11 @@ impl<'a> Graph<'a> {
         let rows = self.flow.turns.len() as u32;
         let row = |address: u64| self.row(address).map(|row| row as u32);
         let next = |turn: &Turn| match turn.kind {
-            Kind::Call(_) => row(turn.next).into_iter().collect(),
-            Kind::Jump(target) => row(target).into_iter().collect(),
-            Kind::Branch(target) => row(target).into_iter().chain(row(turn.next)).collect(),
-            Kind::Anywhere => vec![rows],
-            Kind::Away | Kind::LastCall(_) | Kind::End => Vec::new(),
+            JumpKind::Call(_) => row(turn.next).into_iter().collect(),
+            JumpKind::Jump(target) => row(target).into_iter().collect(),
+            JumpKind::Branch(target) => row(target).into_iter().chain(row(turn.next)).collect(),
+            JumpKind::Anywhere => vec![rows],
+            JumpKind::Away | JumpKind::LastCall(_) | JumpKind::End => Vec::new(),
         };
         let mut next: Vec<Vec<u32>> = self.flow.turns.iter().map(next).collect();
         next.push(self.places.iter().filter_map(|place| row(*place)).collect());
@@ -166,7 +166,7 @@ impl<'a> Graph<'a> {
     }
 
     /// The edge to an address.
-    fn edge(&self, address: u64, odds: f64, mut work: Amounts) -> Edge {
+    fn edge(&self, address: u64, odds: f64, mut work: Amounts) -> FlowEdge {
         let flow = self.flow;
         let row = flow.turn_from(address).filter(|_| address >= flow.start);
         let Some((row, turn)) = row.and_then(|row| Some((row, flow.turns.get(row)?))) else {
@@ -177,10 +177,10 @@ impl<'a> Graph<'a> {
             && (address..=turn.at).contains(&place)
         {
             work[self.depth(row)] += (place - address) as f64 / BYTES;
-            return Edge { to: To::Goal, odds, work };
+            return FlowEdge { to: To::Goal, odds, work };
         }
         work[self.depth(row)] += (turn.at - address) as f64 / BYTES + 1.0;
-        Edge { to: To::Row(row as u32), odds, work }
+        FlowEdge { to: To::Row(row as u32), odds, work }
     }
 
     fn depth(&self, row: usize) -> usize {
@@ -192,7 +192,7 @@ impl<'a> Graph<'a> {
         (self.flow.start..=end).contains(&address)
     }
 
-    fn edges_of(&self, turn: &Turn, loops: Loops, called: &impl Fn(u64) -> Work) -> [Edge; 2] {
+    fn edges_of(&self, turn: &Turn, loops: Loops, called: &impl Fn(u64) -> Work) -> [FlowEdge; 2] {
         let of = |target: Option<u64>, own: f64| {
             let called = target.map_or(UNKNOWN, called);
             let mut work = NOTHING;
@@ -200,8 +200,11 @@ impl<'a> Graph<'a> {
             add(&mut work, &called.amounts, loops.depth, 1.0);
             (called.odds, work)
         };
-        let out =
-            |odds: f64, (returns, work): Found| Edge { to: To::Out, odds: odds * returns, work };
+        let out = |odds: f64, (returns, work): Found| FlowEdge {
+            to: To::Out,
+            odds: odds * returns,
+            work,
+        };
         let to = |target: u64, odds: f64| {
             if self.is_inside(target) {
                 self.edge(target, odds, NOTHING)
@@ -212,16 +215,18 @@ impl<'a> Graph<'a> {
         };
         let next = |odds: f64, (returns, work): Found| self.edge(turn.next, odds * returns, work);
         match turn.kind {
-            Kind::Call(target) => [next(1.0, of(target, CALLING)), NOWHERE],
-            Kind::Jump(target) => [to(target, 1.0), NOWHERE],
-            Kind::Branch(target) => {
+            JumpKind::Call(target) => [next(1.0, of(target, CALLING)), NOWHERE],
+            JumpKind::Jump(target) => [to(target, 1.0), NOWHERE],
+            JumpKind::Branch(target) => {
                 let odds = self.odds(turn, target, loops.innermost, called);
                 [to(target, odds), next(1.0 - odds, (1.0, NOTHING))]
             }
-            Kind::Away => [out(1.0, of(None, 0.0)), NOWHERE],
-            Kind::Anywhere => [Edge { to: To::Anywhere, odds: 1.0, work: NOTHING }, NOWHERE],
-            Kind::LastCall(_) => [NOWHERE, NOWHERE],
-            Kind::End => [out(1.0, (1.0, NOTHING)), NOWHERE],
+            JumpKind::Away => [out(1.0, of(None, 0.0)), NOWHERE],
+            JumpKind::Anywhere => {
+                [FlowEdge { to: To::Anywhere, odds: 1.0, work: NOTHING }, NOWHERE]
+            }
+            JumpKind::LastCall(_) => [NOWHERE, NOWHERE],
+            JumpKind::End => [out(1.0, (1.0, NOTHING)), NOWHERE],
         }
     }
 
@@ -248,14 +253,14 @@ impl<'a> Graph<'a> {
     /// Nothing returns from there.
     fn is_fatal(&self, address: u64, called: &impl Fn(u64) -> Work) -> bool {
         match self.row(address).and_then(|row| self.flow.turns.get(row)).map(|turn| turn.kind) {
-            Some(Kind::LastCall(_)) => true,
-            Some(Kind::Call(Some(target))) => called(target).odds <= 0.0,
+            Some(JumpKind::LastCall(_)) => true,
+            Some(JumpKind::Call(Some(target))) => called(target).odds <= 0.0,
             _ => false,
         }
     }
 
     /// What is found along an edge.
-    fn through(&self, edge: &Edge) -> Found {
+    fn through(&self, edge: &FlowEdge) -> Found {
         let (odds, mut weighted) = match edge.to {
             To::Row(row) => self.found.get(row as usize).copied().unwrap_or((0.0, NOTHING)),
             To::Anywhere if self.anywhere.is_empty() => self.out(),
@@ -272,7 +277,7 @@ impl<'a> Graph<'a> {
         (f64::from(u8::from(self.goal == Destination::Return)), NOTHING)
     }
 
-    fn sum(&self, edges: &[Edge]) -> Found {
+    fn sum(&self, edges: &[FlowEdge]) -> Found {
         let mut sum = (0.0, NOTHING);
         for edge in edges.iter().filter(|edge| edge.odds > 0.0) {
             let (odds, weighted) = self.through(edge);
@@ -321,16 +326,16 @@ fn change(before: &Found, now: &Found) -> f64 {
 
 /// What lies behind a turn that does not go on to it, and is not led to by name, is where tables of addresses lead.
 fn anywhere(flow: &FunctionFlow) -> Vec<u64> {
-    if !flow.turns.iter().any(|turn| turn.kind == Kind::Anywhere) {
+    if !flow.turns.iter().any(|turn| turn.kind == JumpKind::Anywhere) {
         return Vec::new();
     }
     let target = |turn: &Turn| match turn.kind {
-        Kind::Jump(target) | Kind::Branch(target) => Some(target),
+        JumpKind::Jump(target) | JumpKind::Branch(target) => Some(target),
         _ => None,
     };
     let mut named: Vec<u64> = flow.turns.iter().filter_map(target).collect();
     named.sort_unstable();
-    let ends = |turn: &&Turn| !matches!(turn.kind, Kind::Call(_) | Kind::Branch(_));
+    let ends = |turn: &&Turn| !matches!(turn.kind, JumpKind::Call(_) | JumpKind::Branch(_));
     let behind = flow.turns.iter().filter(ends).map(|turn| turn.next);
     let places = behind.filter(|place| named.binary_search(place).is_err());
     places.filter(|place| flow.turn_from(*place).is_some()).collect()

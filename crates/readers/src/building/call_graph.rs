@@ -18,7 +18,7 @@ use std::cmp::Ordering;
 use perfblame_cct::{FrameId, Grain, MetricId, ProfileBuilder, ThreadId};
 
 use order::order;
-use plan::Plan;
+use plan::TreePlan;
 
 /// A function of a [`CallGraph`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -120,7 +120,7 @@ impl CallGraph {
         let order = order(&self, &outgoing);
         let mut threshold = 0.0;
         let plan = loop {
-            match Plan::make(&self, &outgoing, &order, threshold) {
+            match TreePlan::make(&self, &outgoing, &order, threshold) {
                 Some(plan) => break plan,
                 None if threshold == 0.0 => threshold = 1e-9,
                 None => threshold *= 8.0,

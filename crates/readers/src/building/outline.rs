@@ -8,11 +8,11 @@ use perfblame_cct::{Cursor, FrameId, ProfileBuilder};
 /// The open lines, outermost first.
 #[derive(Default)]
 pub(crate) struct Outline {
-    open: Vec<Row>,
+    open: Vec<OutlineLine>,
 }
 
 #[derive(Clone, Copy)]
-struct Row {
+struct OutlineLine {
     indent: usize,
     cursor: Cursor,
     inclusive: i64,
@@ -48,7 +48,7 @@ impl Outline {
             }
             None => builder.root(frame),
         };
-        self.open.push(Row { indent, cursor, inclusive, inside: 0 });
+        self.open.push(OutlineLine { indent, cursor, inclusive, inside: 0 });
         cursor
     }
 

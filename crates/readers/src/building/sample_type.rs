@@ -2,7 +2,7 @@
 
 use perfblame_cct::{Metric, MetricId, ProfileBuilder, Unit};
 
-use crate::encodings::protobuf::{Fault, Field};
+use crate::encodings::protobuf::{Field, ProtobufFault};
 
 /// A metric of the profile and what its values in the file are multiplied with.
 #[derive(Clone, Copy, Debug)]
@@ -14,7 +14,7 @@ pub struct Column {
 }
 
 /// A message of type and unit, both rows of the file's table of strings.
-pub fn value_type(field: Field) -> Result<(i64, i64), Fault> {
+pub fn value_type(field: Field) -> Result<(i64, i64), ProtobufFault> {
     let mut found = (0, 0);
     for field in field.message() {
         let field = field?;

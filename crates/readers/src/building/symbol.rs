@@ -97,7 +97,7 @@ pub(crate) fn is_jit(binary: &str) -> bool {
 
 /// What a symbol says about its function.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub(crate) struct Named<'a> {
+pub(crate) struct NamedSymbol<'a> {
     pub name: Cow<'a, str>,
     /// The component, where the symbol knows better than the binary.
     pub component: Option<Cow<'a, str>>,
@@ -107,9 +107,9 @@ pub(crate) struct Named<'a> {
 }
 
 /// Reads a symbol of a binary, `jit` for code made at run time.
-pub(crate) fn name(symbol: &str, jit: bool) -> Named<'_> {
+pub(crate) fn name(symbol: &str, jit: bool) -> NamedSymbol<'_> {
     if symbol.is_empty() || symbol == UNKNOWN {
-        return Named { name: Cow::Borrowed(UNKNOWN), ..Named::default() };
+        return NamedSymbol { name: Cow::Borrowed(UNKNOWN), ..NamedSymbol::default() };
     }
     if let Some(java) = java(symbol, jit) {
         return java;
@@ -119,14 +119,14 @@ pub(crate) fn name(symbol: &str, jit: bool) -> Named<'_> {
     }
     if jit && is_stub(symbol) {
         let layer = Some(Layer::Runtime);
-        return Named { name: Cow::Borrowed(symbol), layer, ..Named::default() };
+        return NamedSymbol { name: Cow::Borrowed(symbol), layer, ..NamedSymbol::default() };
     }
     native(symbol)
 }
 
 /// `Ljava/util/HashMap;::get` and `Ljava/util/HashMap;.get(Ljava/lang/Object;)Ljava/lang/Object;`, as perf-map-agent
 /// writes them, perhaps cut off.
-fn java(symbol: &str, jit: bool) -> Option<Named<'_>> {
+fn java(symbol: &str, jit: bool) -> Option<NamedSymbol<'_>> {
     let rest = symbol.strip_prefix('L')?;
     if rest.contains(' ') {
         return None;
@@ -135,37 +135,37 @@ fn java(symbol: &str, jit: bool) -> Option<Named<'_>> {
     let Some((class, member)) = rest.split_once(';').or_else(cut) else {
         // Cut off within the class.
         let component: Cow<'_, str> = rest.replace('/', ".").into();
-        return (jit && rest.contains('/')).then(|| Named {
+        return (jit && rest.contains('/')).then(|| NamedSymbol {
             name: component.clone(),
             component: Some(component),
-            ..Named::default()
+            ..NamedSymbol::default()
         });
     };
     let member = member.strip_prefix("::").or_else(|| member.strip_prefix('.'))?;
     let parameters = member.find('(').unwrap_or(member.len());
     let (method, descriptor) = member.split_at_checked(parameters)?;
     let class = class.replace('/', ".");
-    Some(Named {
+    Some(NamedSymbol {
         name: format!("{class}.{method}").into(),
         component: Some(class.into()),
         signature: (!descriptor.is_empty()).then_some(Cow::Borrowed(descriptor)),
-        ..Named::default()
+        ..NamedSymbol::default()
     })
 }
 
 /// `LazyCompile:*name file.js:12:3`, as V8 writes them.
-fn script(symbol: &str) -> Option<Named<'_>> {
+fn script(symbol: &str) -> Option<NamedSymbol<'_>> {
     const KINDS: [&str; 5] = ["LazyCompile:", "Function:", "JS:", "Script:", "Eval:"];
     let rest = KINDS.iter().find_map(|kind| symbol.strip_prefix(kind))?;
     // The compiler that made the code: a function has the same name in every one of them.
     let rest = rest.strip_prefix(['~', '*', '^', '+', '\'']).unwrap_or(rest);
     let (name, place) = rest.rsplit_once(' ').unwrap_or(("", rest));
     let (file, line) = source_place(place)?;
-    Some(Named {
+    Some(NamedSymbol {
         name: Cow::Borrowed(name),
         component: Some(Cow::Borrowed(file)),
         line: Some(line),
-        ..Named::default()
+        ..NamedSymbol::default()
     })
 }
 
@@ -189,20 +189,24 @@ fn is_stub(symbol: &str) -> bool {
 }
 
 /// Reads a symbol of compiled code.
-pub(crate) fn native(symbol: &str) -> Named<'_> {
+pub(crate) fn native(symbol: &str) -> NamedSymbol<'_> {
     if symbol.starts_with("_Z") || symbol.starts_with("_R") || symbol.starts_with("_GLOBAL_") {
         let (name, signature) = demangle_with_signature(symbol);
-        return Named { name, signature: signature.map(Cow::Owned), ..Named::default() };
+        return NamedSymbol {
+            name,
+            signature: signature.map(Cow::Owned),
+            ..NamedSymbol::default()
+        };
     }
     // macOS prints what LLVM appends to a symbol in parentheses.
     let appended = symbol.ends_with(')').then(|| symbol.find(" (.llvm.")).flatten();
     let plain = appended.and_then(|at| symbol.get(..at)).unwrap_or(symbol);
     if let Some(name) = half_demangled_rust(plain) {
-        return Named { name: name.into(), ..Named::default() };
+        return NamedSymbol { name: name.into(), ..NamedSymbol::default() };
     }
     let (name, parameters) = split_parameters(symbol);
     let signature = (!parameters.is_empty()).then_some(Cow::Borrowed(parameters));
-    Named { name: Cow::Borrowed(name), signature, ..Named::default() }
+    NamedSymbol { name: Cow::Borrowed(name), signature, ..NamedSymbol::default() }
 }
 
 /// Name and parameters of a C++ function as `perf` prints it: `foo::bar(int) const` is `foo::bar` and `(int) const`,

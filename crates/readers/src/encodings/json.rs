@@ -4,7 +4,7 @@
 //! Three ways in. [`Stream`] pulls values out of a reader with a bounded buffer; [`Cursor`] does the same over bytes
 //! that are in memory, and what it returns borrows them; [`Document`] holds a whole small file for random access. None
 //! of them recurses, and none keeps a stack: the caller knows where it is, so `next_key` and `next_element` are all it
-//! takes to walk. A walk that meets a fault says whether the input was cut off ([`Fault::Cut`]), so that what came
+//! takes to walk. A walk that meets a fault says whether the input was cut off ([`JsonFault::Cut`]), so that what came
 //! before can be kept.
 //!
 //! Lenient where files in the wild are: commas count as blanks (trailing ones are common), `NaN` and `Infinity` are
@@ -25,7 +25,7 @@ use std::io;
 use crate::error::{ReadError, ReadErrorKind};
 
 pub use cursor::Cursor;
-pub use document::{Document, Value, parse, parse_prefix, parse_with_warning};
+pub use document::{Document, JsonValue, parse, parse_prefix, parse_with_warning};
 pub use keys::top_level_keys;
 pub use number::Number;
 pub use scan::decode;
@@ -33,7 +33,7 @@ pub use stream::Stream;
 
 /// What the next value is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Kind {
+pub enum JsonKind {
     /// `{…}`
     Object,
     /// `[…]`
@@ -50,7 +50,7 @@ pub enum Kind {
 
 /// Why a walk could not go on.
 #[derive(Debug)]
-pub enum Fault {
+pub enum JsonFault {
     /// The input ended inside a value.
     Cut {
         /// Where it ended.
@@ -72,7 +72,7 @@ pub enum Fault {
     },
 }
 
-impl Fault {
+impl JsonFault {
     /// True when there is nothing more to be had: the input was cut off or cannot be read further.
     pub fn is_end(&self) -> bool {
         !matches!(self, Self::Bad { .. })
@@ -85,13 +85,13 @@ impl Fault {
     }
 }
 
-impl From<Fault> for ReadError {
-    fn from(fault: Fault) -> Self {
+impl From<JsonFault> for ReadError {
+    fn from(fault: JsonFault) -> Self {
         let offset = fault.offset();
         match fault {
-            Fault::Cut { .. } => Self::malformed(offset, "the input ends inside a JSON value"),
-            Fault::Bad { what, .. } => Self::malformed(offset, what),
-            Fault::Io { error, .. } => Self::new(ReadErrorKind::Io(error)).at(offset),
+            JsonFault::Cut { .. } => Self::malformed(offset, "the input ends inside a JSON value"),
+            JsonFault::Bad { what, .. } => Self::malformed(offset, what),
+            JsonFault::Io { error, .. } => Self::new(ReadErrorKind::Io(error)).at(offset),
         }
     }
 }

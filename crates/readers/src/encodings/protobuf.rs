@@ -9,7 +9,7 @@ use crate::error::{ReadError, ReadErrorKind};
 
 /// Where and why a message could not be read further.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Fault {
+pub struct ProtobufFault {
     /// Byte offset in the file.
     pub offset: u64,
     /// What is wrong.
@@ -32,8 +32,8 @@ pub enum FaultKind {
     BadTag,
 }
 
-impl From<Fault> for ReadError {
-    fn from(fault: Fault) -> Self {
+impl From<ProtobufFault> for ReadError {
+    fn from(fault: ProtobufFault) -> Self {
         let kind = match fault.kind {
             FaultKind::Truncated { wanted, left } => ReadErrorKind::Truncated { wanted, left },
             FaultKind::LongVarint => {
@@ -64,14 +64,14 @@ pub struct Field<'a> {
     /// Its number in the schema.
     pub number: u32,
     /// Its value as far as the wire tells.
-    pub value: Value<'a>,
+    pub value: ProtobufValue<'a>,
     /// Offset of the value in the file.
     pub offset: u64,
 }
 
 /// What the wire tells of a value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Value<'a> {
+pub enum ProtobufValue<'a> {
     /// Any integer, an enum or a bool.
     Varint(u64),
     /// `fixed64`, `sfixed64` or `double`.
@@ -99,7 +99,7 @@ impl<'a> Message<'a> {
     }
 
     /// The next field; none at the end. After a fault there is nothing more to be had.
-    pub fn next_field(&mut self) -> Result<Option<Field<'a>>, Fault> {
+    pub fn next_field(&mut self) -> Result<Option<Field<'a>>, ProtobufFault> {
         if self.at >= self.bytes.len() {
             return Ok(None);
         }
@@ -110,30 +110,30 @@ impl<'a> Message<'a> {
         found.map(Some)
     }
 
-    fn field(&mut self) -> Result<Field<'a>, Fault> {
+    fn field(&mut self) -> Result<Field<'a>, ProtobufFault> {
         let start = self.offset();
         let tag = self.varint()?;
         let number =
             u32::try_from(tag >> 3).ok().filter(|number| *number != 0 && *number < 1 << 29);
         let Some(number) = number else {
-            return Err(Fault { offset: start, kind: FaultKind::BadTag });
+            return Err(ProtobufFault { offset: start, kind: FaultKind::BadTag });
         };
         let mut offset = self.offset();
         let value = match tag & 7 {
-            0 => Value::Varint(self.varint()?),
-            1 => Value::Fixed64(self.array().map(u64::from_le_bytes)?),
+            0 => ProtobufValue::Varint(self.varint()?),
+            1 => ProtobufValue::Fixed64(self.array().map(u64::from_le_bytes)?),
             2 => {
                 let length = self.varint()?;
                 offset = self.offset();
-                Value::Bytes(self.take(length)?)
+                ProtobufValue::Bytes(self.take(length)?)
             }
-            5 => Value::Fixed32(self.array().map(u32::from_le_bytes)?),
-            _ => return Err(Fault { offset: start, kind: FaultKind::BadTag }),
+            5 => ProtobufValue::Fixed32(self.array().map(u32::from_le_bytes)?),
+            _ => return Err(ProtobufFault { offset: start, kind: FaultKind::BadTag }),
         };
         Ok(Field { number, value, offset })
     }
 
-    fn varint(&mut self) -> Result<u64, Fault> {
+    fn varint(&mut self) -> Result<u64, ProtobufFault> {
         match varint(self.bytes.get(self.at..).unwrap_or(&[])) {
             Some((value, length)) => {
                 self.at += length;
@@ -143,7 +143,7 @@ impl<'a> Message<'a> {
         }
     }
 
-    fn take(&mut self, length: u64) -> Result<&'a [u8], Fault> {
+    fn take(&mut self, length: u64) -> Result<&'a [u8], ProtobufFault> {
         let left = (self.bytes.len() - self.at) as u64;
         if length > left && self.may_be_cut {
             let rest = &self.bytes[self.at..];
@@ -152,14 +152,14 @@ impl<'a> Message<'a> {
         }
         if length > left {
             let kind = FaultKind::Truncated { wanted: length, left };
-            return Err(Fault { offset: self.offset(), kind });
+            return Err(ProtobufFault { offset: self.offset(), kind });
         }
         let taken = &self.bytes[self.at..self.at + length as usize];
         self.at += length as usize;
         Ok(taken)
     }
 
-    fn array<const N: usize>(&mut self) -> Result<[u8; N], Fault> {
+    fn array<const N: usize>(&mut self) -> Result<[u8; N], ProtobufFault> {
         let mut array = [0; N];
         let taken = self.take(N as u64)?;
         if let Some(start) = array.get_mut(..taken.len()) {
@@ -170,7 +170,7 @@ impl<'a> Message<'a> {
 }
 
 impl<'a> Iterator for Message<'a> {
-    type Item = Result<Field<'a>, Fault>;
+    type Item = Result<Field<'a>, ProtobufFault>;
 
     fn next(&mut self) -> Option<Self::Item> {
         self.next_field().transpose()
@@ -181,9 +181,9 @@ impl<'a> Field<'a> {
     /// The value as an unsigned integer; 0 where the file has something else.
     pub fn uint(&self) -> u64 {
         match self.value {
-            Value::Varint(value) | Value::Fixed64(value) => value,
-            Value::Fixed32(value) => u64::from(value),
-            Value::Bytes(_) => 0,
+            ProtobufValue::Varint(value) | ProtobufValue::Fixed64(value) => value,
+            ProtobufValue::Fixed32(value) => u64::from(value),
+            ProtobufValue::Bytes(_) => 0,
         }
     }
 
@@ -195,7 +195,7 @@ impl<'a> Field<'a> {
     /// The bytes of a string or message; empty where the file has something else.
     pub fn bytes(&self) -> &'a [u8] {
         match self.value {
-            Value::Bytes(bytes) => bytes,
+            ProtobufValue::Bytes(bytes) => bytes,
             _ => &[],
         }
     }
@@ -213,7 +213,7 @@ impl<'a> Field<'a> {
     /// The numbers of a repeated fixed 64-bit field, be they packed or one by one.
     pub fn fixed64s(&self) -> impl Iterator<Item = u64> {
         let one = match self.value {
-            Value::Fixed64(value) | Value::Varint(value) => Some(value),
+            ProtobufValue::Fixed64(value) | ProtobufValue::Varint(value) => Some(value),
             _ => None,
         };
         let packed = self.bytes().chunks_exact(8);
@@ -225,9 +225,11 @@ impl<'a> Field<'a> {
     /// The numbers of a repeated field, be they packed or one by one.
     pub fn varints(&self) -> Varints<'a> {
         match self.value {
-            Value::Varint(value) => Varints { bytes: &[], offset: self.offset, one: Some(value) },
-            Value::Bytes(bytes) => Varints { bytes, offset: self.offset, one: None },
-            Value::Fixed64(_) | Value::Fixed32(_) => {
+            ProtobufValue::Varint(value) => {
+                Varints { bytes: &[], offset: self.offset, one: Some(value) }
+            }
+            ProtobufValue::Bytes(bytes) => Varints { bytes, offset: self.offset, one: None },
+            ProtobufValue::Fixed64(_) | ProtobufValue::Fixed32(_) => {
                 Varints { bytes: &[], offset: self.offset, one: None }
             }
         }
@@ -243,7 +245,7 @@ pub struct Varints<'a> {
 }
 
 impl Iterator for Varints<'_> {
-    type Item = Result<u64, Fault>;
+    type Item = Result<u64, ProtobufFault>;
 
     fn next(&mut self) -> Option<Self::Item> {
         if let Some(value) = self.one.take() {
@@ -281,13 +283,13 @@ pub fn varint(bytes: &[u8]) -> Option<(u64, usize)> {
     None
 }
 
-fn bad_varint(left: usize, offset: u64) -> Fault {
+fn bad_varint(left: usize, offset: u64) -> ProtobufFault {
     let kind = if left < 10 {
         FaultKind::Truncated { wanted: left as u64 + 1, left: left as u64 }
     } else {
         FaultKind::LongVarint
     };
-    Fault { offset, kind }
+    ProtobufFault { offset, kind }
 }
 
 /// Writes messages field by field.
@@ -357,10 +359,10 @@ mod tests {
             [8, 150, 1, 0x11, 1, 0, 0, 0, 0, 0, 0, 0, 0x1a, 2, b'h', b'i', 0x25, 7, 0, 0, 0];
         let fields: Vec<_> = Message::new(&bytes, 100).map(Result::unwrap).collect();
         let expected = [
-            Field { number: 1, value: Value::Varint(150), offset: 101 },
-            Field { number: 2, value: Value::Fixed64(1), offset: 104 },
-            Field { number: 3, value: Value::Bytes(b"hi"), offset: 114 },
-            Field { number: 4, value: Value::Fixed32(7), offset: 117 },
+            Field { number: 1, value: ProtobufValue::Varint(150), offset: 101 },
+            Field { number: 2, value: ProtobufValue::Fixed64(1), offset: 104 },
+            Field { number: 3, value: ProtobufValue::Bytes(b"hi"), offset: 114 },
+            Field { number: 4, value: ProtobufValue::Fixed32(7), offset: 117 },
         ];
         assert_eq!(fields, expected);
     }
@@ -368,7 +370,7 @@ mod tests {
     #[test]
     fn faults_say_where() {
         let fault = |bytes: &[u8]| Message::new(bytes, 10).find_map(Result::err);
-        let at = |offset, kind| Some(Fault { offset, kind });
+        let at = |offset, kind| Some(ProtobufFault { offset, kind });
         assert_eq!(fault(&[0x0a, 5, 1]), at(12, FaultKind::Truncated { wanted: 5, left: 1 }));
         assert_eq!(fault(&[0x08]), at(11, FaultKind::Truncated { wanted: 1, left: 0 }));
         assert_eq!(fault(&[0x08, 0x80]), at(11, FaultKind::Truncated { wanted: 2, left: 1 }));

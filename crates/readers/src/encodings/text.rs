@@ -18,17 +18,17 @@ const BLOCK: usize = 128 << 10;
 const LONGEST_LINE: usize = 64 << 20;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Encoding {
+enum TextEncoding {
     Utf8,
     Utf16 { big_endian: bool },
 }
 
 /// The encoding of text that starts like this, and the length of its byte order mark.
-fn encoding(head: &[u8]) -> (Encoding, usize) {
+fn encoding(head: &[u8]) -> (TextEncoding, usize) {
     match head {
-        [0xef, 0xbb, 0xbf, ..] => return (Encoding::Utf8, 3),
-        [0xff, 0xfe, ..] => return (Encoding::Utf16 { big_endian: false }, 2),
-        [0xfe, 0xff, ..] => return (Encoding::Utf16 { big_endian: true }, 2),
+        [0xef, 0xbb, 0xbf, ..] => return (TextEncoding::Utf8, 3),
+        [0xff, 0xfe, ..] => return (TextEncoding::Utf16 { big_endian: false }, 2),
+        [0xfe, 0xff, ..] => return (TextEncoding::Utf16 { big_endian: true }, 2),
         _ => {}
     }
     // Without a mark: nearly every second byte of mostly Western text is zero, and no other byte is.
@@ -37,19 +37,19 @@ fn encoding(head: &[u8]) -> (Encoding, usize) {
     let (mut low, mut high) = (0, 0);
     for pair in pairs {
         match pair {
-            [0, 0] => return (Encoding::Utf8, 0),
+            [0, 0] => return (TextEncoding::Utf8, 0),
             [0, _] => high += 1,
             [_, 0] => low += 1,
             _ => {}
         }
     }
     if count >= 4 && low == 0 && high * 10 >= count * 9 {
-        return (Encoding::Utf16 { big_endian: true }, 0);
+        return (TextEncoding::Utf16 { big_endian: true }, 0);
     }
     if count >= 4 && high == 0 && low * 10 >= count * 9 {
-        return (Encoding::Utf16 { big_endian: false }, 0);
+        return (TextEncoding::Utf16 { big_endian: false }, 0);
     }
-    (Encoding::Utf8, 0)
+    (TextEncoding::Utf8, 0)
 }
 
 /// The first bytes of an input as UTF-8 text without a byte order mark, for `sniff`.
@@ -58,8 +58,8 @@ pub(crate) fn head(input: &Input) -> Cow<'_, [u8]> {
     let (encoding, mark) = encoding(bytes);
     let bytes = bytes.get(mark..).unwrap_or(&[]);
     match encoding {
-        Encoding::Utf8 => Cow::Borrowed(bytes),
-        Encoding::Utf16 { big_endian } => {
+        TextEncoding::Utf8 => Cow::Borrowed(bytes),
+        TextEncoding::Utf16 { big_endian } => {
             let mut text = Vec::new();
             let _ = Utf16::new(bytes, big_endian).read_to_end(&mut text);
             Cow::Owned(text)
@@ -144,13 +144,13 @@ pub(crate) fn excerpt(line: &[u8]) -> String {
 /// and are best parsed where they were copied to.
 pub(crate) struct Blocks {
     source: BlockSource,
-    block: Block,
+    block: TextBlock,
     broken: Option<String>,
 }
 
 enum BlockSource {
     Here(Filler),
-    Ahead(Ahead<Result<Block, ReadError>>),
+    Ahead(Ahead<Result<TextBlock, ReadError>>),
 }
 
 impl Blocks {
@@ -161,12 +161,12 @@ impl Blocks {
         let mut stream = input.into_stream()?;
         let mut skipped = vec![0; mark];
         stream.read_exact(&mut skipped)?;
-        if let Encoding::Utf16 { big_endian } = encoding {
+        if let TextEncoding::Utf16 { big_endian } = encoding {
             stream = Box::new(Utf16::new(stream, big_endian));
         }
         let filler = Filler { stream, tail: Vec::new(), offset: 0, ended: false };
         let source = if here { BlockSource::Here(filler) } else { read_ahead(filler)? };
-        Ok(Self { source, block: Block::default(), broken: None })
+        Ok(Self { source, block: TextBlock::default(), broken: None })
     }
 
     /// The next lines; none at the end. The last line of the last block may lack its line end.
@@ -200,7 +200,7 @@ fn read_ahead(mut filler: Filler) -> Result<BlockSource, ReadError> {
 
 /// Whole lines.
 #[derive(Default)]
-struct Block {
+struct TextBlock {
     buffer: Vec<u8>,
     /// Bytes of `buffer` that count; 0 at the end of the text.
     length: usize,
@@ -218,7 +218,7 @@ struct Filler {
 }
 
 impl Filler {
-    fn fill(&mut self, mut buffer: Vec<u8>) -> Result<Block, ReadError> {
+    fn fill(&mut self, mut buffer: Vec<u8>) -> Result<TextBlock, ReadError> {
         let mut filled = self.tail.len();
         if buffer.len() < BLOCK.max(filled) {
             buffer.resize(BLOCK.max(filled), 0);
@@ -236,7 +236,7 @@ impl Filler {
                     let length = searched + end + 1;
                     self.tail.extend_from_slice(buffer.get(length..).unwrap_or(&[]));
                     self.offset += length as u64;
-                    return Ok(Block { buffer, length, broken: None });
+                    return Ok(TextBlock { buffer, length, broken: None });
                 }
                 searched = filled;
                 if filled >= LONGEST_LINE {
@@ -262,7 +262,7 @@ impl Filler {
                 Err(error) => return Err(error.into()),
             }
         }
-        Ok(Block { buffer, length: filled, broken })
+        Ok(TextBlock { buffer, length: filled, broken })
     }
 }
 
@@ -271,7 +271,7 @@ pub(crate) fn read_whole(input: Input) -> Result<Vec<u8>, ReadError> {
     let (encoding, mark) = encoding(input.head());
     let mut bytes = input.read_all()?;
     bytes.drain(..mark.min(bytes.len()));
-    if let Encoding::Utf16 { big_endian } = encoding {
+    if let TextEncoding::Utf16 { big_endian } = encoding {
         let mut text = Vec::new();
         Utf16::new(bytes.as_slice(), big_endian).read_to_end(&mut text)?;
         return Ok(text);

@@ -42,7 +42,7 @@ pub fn sniff(input: &Input) -> bool {
 
 /// Which times a record has.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Clock {
+enum ArtClock {
     Cpu,
     Wall,
     /// Cpu, then wall.
@@ -50,15 +50,15 @@ enum Clock {
 }
 
 #[derive(Default)]
-struct Trace {
-    clock: Option<Clock>,
+struct ArtTrace {
+    clock: Option<ArtClock>,
     summary: Vec<(String, String)>,
     threads: HashMap<u16, String>,
-    methods: HashMap<u32, Method>,
+    methods: HashMap<u32, ArtMethod>,
 }
 
 #[derive(Default)]
-struct Method {
+struct ArtMethod {
     class: String,
     name: String,
     signature: String,
@@ -69,7 +69,7 @@ struct Method {
 /// Reads a trace.
 pub fn read(input: Input, options: &ReadOptions) -> Result<Profile, ReadError> {
     let bytes = input.read_all()?;
-    let mut trace = Trace::default();
+    let mut trace = ArtTrace::default();
     let mut builder = options.builder();
     let records = if bytes.starts_with(MAGIC) {
         let header = header(&bytes, 0)?;
@@ -87,7 +87,7 @@ pub fn read(input: Input, options: &ReadOptions) -> Result<Profile, ReadError> {
     Ok(builder.finish())
 }
 
-struct Header {
+struct ArtHeader {
     version: u16,
     /// Bytes of a record, at least those of its fields.
     record: usize,
@@ -95,7 +95,7 @@ struct Header {
     end: usize,
 }
 
-fn header(bytes: &[u8], start: usize) -> Result<Header, ReadError> {
+fn header(bytes: &[u8], start: usize) -> Result<ArtHeader, ReadError> {
     let at = |at: usize| u16_at(bytes, start + at);
     if !bytes.get(start..).is_some_and(|rest| rest.starts_with(MAGIC)) {
         return Err(ReadError::malformed(
@@ -124,10 +124,10 @@ fn header(bytes: &[u8], start: usize) -> Result<Header, ReadError> {
             format!("records of {record} bytes are too short"),
         ));
     }
-    Ok(Header { version, record, end: start + size })
+    Ok(ArtHeader { version, record, end: start + size })
 }
 
-impl Trace {
+impl ArtTrace {
     /// Reads the text before the records; gives where it ends.
     fn sections(&mut self, bytes: &[u8]) -> Result<usize, ReadError> {
         let mut section = String::new();
@@ -152,9 +152,9 @@ impl Trace {
                 if let Some((key, value)) = line.split_once('=') {
                     if key == "clock" {
                         self.clock = Some(match value {
-                            "dual" => Clock::Dual,
-                            "wall" | "global" => Clock::Wall,
-                            _ => Clock::Cpu,
+                            "dual" => ArtClock::Dual,
+                            "wall" | "global" => ArtClock::Wall,
+                            _ => ArtClock::Cpu,
                         });
                     }
                     self.summary.push((key.to_owned(), value.to_owned()));
@@ -179,7 +179,7 @@ impl Trace {
         let Some(id) = id.strip_prefix("0x").and_then(|id| u32::from_str_radix(id, 16).ok()) else {
             return;
         };
-        let method = Method {
+        let method = ArtMethod {
             class: next(),
             name: next(),
             signature: next(),
@@ -194,7 +194,7 @@ impl Trace {
         &mut self,
         builder: &mut ProfileBuilder,
         bytes: &'a [u8],
-        header: &Header,
+        header: &ArtHeader,
     ) -> Vec<(u16, &'a [u8])> {
         let mut records = Vec::new();
         let mut at = header.end;
@@ -251,8 +251,8 @@ fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
 /// What makes a tree of the records.
 struct Calls<'a> {
     builder: &'a mut ProfileBuilder,
-    trace: Trace,
-    clock: Clock,
+    trace: ArtTrace,
+    clock: ArtClock,
     /// The second clock of dual traces.
     cpu: Option<MetricId>,
     frames: HashMap<u32, FrameId>,
@@ -262,14 +262,14 @@ struct Calls<'a> {
 /// The open calls of a thread.
 struct Running {
     thread: ThreadId,
-    calls: Vec<Open>,
+    calls: Vec<OpenArtCall>,
     /// How often each method is among them.
     open: HashMap<u32, u32>,
     time: i64,
     cpu: i64,
 }
 
-struct Open {
+struct OpenArtCall {
     method: u32,
     cursor: Cursor,
     cpu_start: i64,
@@ -277,12 +277,12 @@ struct Open {
 }
 
 impl<'a> Calls<'a> {
-    fn new(builder: &'a mut ProfileBuilder, trace: Trace) -> Self {
-        let clock = trace.clock.unwrap_or(Clock::Cpu);
-        let name = if clock == Clock::Cpu { "cpu" } else { "wall" };
+    fn new(builder: &'a mut ProfileBuilder, trace: ArtTrace) -> Self {
+        let clock = trace.clock.unwrap_or(ArtClock::Cpu);
+        let name = if clock == ArtClock::Cpu { "cpu" } else { "wall" };
         let time = builder.metric(Metric::exact(name, Unit::Nanoseconds));
-        let cpu =
-            (clock == Clock::Dual).then(|| builder.metric(Metric::exact("cpu", Unit::Nanoseconds)));
+        let cpu = (clock == ArtClock::Dual)
+            .then(|| builder.metric(Metric::exact("cpu", Unit::Nanoseconds)));
         let calls = builder.metric(Metric::exact("calls", Unit::Count));
         builder.exact_metrics(time, calls);
         builder.info.producer = Some("Android Runtime".to_owned());
@@ -328,8 +328,8 @@ impl<'a> Calls<'a> {
         let (method, action) = (method & !3, method & 3);
         let first = i64::from(u32_at(rest, 4).unwrap_or(0)) * 1_000;
         let (cpu, time) = match self.clock {
-            Clock::Dual => (first, i64::from(u32_at(rest, 8).unwrap_or(0)) * 1_000),
-            Clock::Cpu | Clock::Wall => (first, first),
+            ArtClock::Dual => (first, i64::from(u32_at(rest, 8).unwrap_or(0)) * 1_000),
+            ArtClock::Cpu | ArtClock::Wall => (first, first),
         };
         if !self.threads.contains_key(&tid) {
             let name = self.trace.threads.get(&tid).map_or("", String::as_str);
@@ -347,7 +347,12 @@ impl<'a> Calls<'a> {
         match action {
             0 => {
                 let cursor = self.builder.enter(Some(running.thread), frame, running.time);
-                running.calls.push(Open { method, cursor, cpu_start: running.cpu, cpu_inside: 0 });
+                running.calls.push(OpenArtCall {
+                    method,
+                    cursor,
+                    cpu_start: running.cpu,
+                    cpu_inside: 0,
+                });
                 running.open.insert(method, open + 1);
             }
             1 | 2 if open > 0 => {

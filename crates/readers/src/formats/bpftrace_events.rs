@@ -18,7 +18,7 @@ use crate::encodings::text::{self, number, trim};
 use crate::error::ReadError;
 use crate::format::{Format, ReadOptions, TraceRead, Tracer};
 use crate::input::Input;
-use crate::os_trace::syscalls::{self, Machine};
+use crate::os_trace::syscalls::{self, SyscallMachine};
 use crate::os_trace::text_events::{FrameParts, Lines, Says, TextEvent, TextEvents, read_lines};
 use crate::os_trace::{Traced, leaving_by_bits, no_stacks};
 
@@ -44,7 +44,7 @@ pub fn sniff(input: &Input) -> bool {
 
 /// Reads events as a profile: how often each stack was seen.
 pub fn read(input: Input, options: &ReadOptions) -> Result<Profile, ReadError> {
-    let (profile, _, stacks) = read_lines(input, options, None, Reader::default())?;
+    let (profile, _, stacks) = read_lines(input, options, None, BpftraceEventReader::default())?;
     if stacks == 0 { Err(no_stacks(&FORMAT)) } else { Ok(profile) }
 }
 
@@ -54,14 +54,15 @@ pub(crate) fn read_trace(
     options: &ReadOptions,
     sink: &mut dyn EventSink,
 ) -> Result<TraceRead, ReadError> {
-    let (profile, placement, stacks) = read_lines(input, options, Some(sink), Reader::default())?;
+    let (profile, placement, stacks) =
+        read_lines(input, options, Some(sink), BpftraceEventReader::default())?;
     if stacks == 0 {
         return Err(no_stacks(&FORMAT));
     }
     Ok(TraceRead::Trace(Box::new(profile), placement))
 }
 
-struct Header<'a> {
+struct BpftraceHeader<'a> {
     time: i64,
     pid: u64,
     tid: u64,
@@ -70,7 +71,7 @@ struct Header<'a> {
     comm: &'a [u8],
 }
 
-fn header(line: &[u8]) -> Option<Header<'_>> {
+fn header(line: &[u8]) -> Option<BpftraceHeader<'_>> {
     let mut rest = line.strip_prefix(b"event ")?;
     let mut word = || {
         let end = memchr::memchr(b' ', rest).unwrap_or(rest.len());
@@ -88,7 +89,7 @@ fn header(line: &[u8]) -> Option<Header<'_>> {
             // The number of a system call can be −1.
             let call_number = number(word()?);
             call = call_number
-                .and_then(|number| syscalls::name(Machine::default(), number))
+                .and_then(|number| syscalls::name(SyscallMachine::default(), number))
                 .unwrap_or("unknown");
             if name == b"sys_enter" { Says::Enter } else { Says::Exit }
         }
@@ -102,7 +103,7 @@ fn header(line: &[u8]) -> Option<Header<'_>> {
         name if !name.is_empty() => Says::Plain(Traced::Other),
         _ => return None,
     };
-    Some(Header { time, pid, tid, says, call, comm: trim(rest) })
+    Some(BpftraceHeader { time, pid, tid, says, call, comm: trim(rest) })
 }
 
 /// `Lost 12 events`, as bpftrace writes it between lines.
@@ -112,15 +113,15 @@ fn lost(line: &[u8]) -> Option<u64> {
 }
 
 #[derive(Default)]
-struct Reader {
+struct BpftraceEventReader {
     open: Option<TextEvent>,
 }
 
-impl Lines for Reader {
+impl Lines for BpftraceEventReader {
     fn line(&mut self, events: &mut TextEvents<'_>, line: &[u8]) {
         if let Some(header) = header(line) {
             self.end(events);
-            let Header { time, pid, tid, says, call, comm } = header;
+            let BpftraceHeader { time, pid, tid, says, call, comm } = header;
             self.open = Some(events.begin(time, (Some(pid), Some(tid)), comm, says, call));
             return;
         }

@@ -13,7 +13,7 @@ use perfblame_cct::{
 };
 use perfblame_native as native;
 
-use crate::encodings::json::{self, Value};
+use crate::encodings::json::{self, JsonValue};
 use crate::error::ReadError;
 use crate::format::{Format, ReadOptions};
 use crate::input::Input;
@@ -59,7 +59,7 @@ pub fn read(input: Input, options: &ReadOptions) -> Result<Profile, ReadError> {
 
 /// What a column means.
 #[derive(Clone, Copy, Debug)]
-enum Column {
+enum CaliperColumn {
     Path,
     Rank,
     /// Self values.
@@ -70,21 +70,21 @@ enum Column {
 }
 
 /// What a value's name says; `have` tells whether another value of the file has a name.
-fn column(name: &str, have: impl Fn(&str) -> bool, builder: &mut ProfileBuilder) -> Column {
+fn column(name: &str, have: impl Fn(&str) -> bool, builder: &mut ProfileBuilder) -> CaliperColumn {
     if matches!(name, "mpi.rank" | "rank" | "omp.thread.id" | "pthread.id" | "jsrt.rank") {
-        return Column::Rank;
+        return CaliperColumn::Rank;
     }
     if let Some(own) = name.strip_prefix("inclusive#").or(name.strip_prefix("inclusive_")) {
         if have(own) {
-            return Column::Other;
+            return CaliperColumn::Other;
         }
-        return Column::Inclusive(metric(own, builder));
+        return CaliperColumn::Inclusive(metric(own, builder));
     }
     let derived = ["min#", "max#", "avg#", "ratio#", "percent", "inclusive_percent"];
     if derived.iter().any(|start| name.starts_with(start)) {
-        return Column::Other;
+        return CaliperColumn::Other;
     }
-    Column::Own(metric(name, builder))
+    CaliperColumn::Own(metric(name, builder))
 }
 
 fn metric(name: &str, builder: &mut ProfileBuilder) -> MetricId {
@@ -129,17 +129,17 @@ fn outside(builder: &mut ProfileBuilder) -> Cursor {
 fn read_json(bytes: &[u8], builder: &mut ProfileBuilder) {
     let document = json::parse_with_warning(bytes, builder);
     let root = document.root();
-    let list = |key: &str| root.get(key).into_iter().flat_map(Value::elements);
+    let list = |key: &str| root.get(key).into_iter().flat_map(JsonValue::elements);
     let names: Vec<&str> = list("columns").map(|name| name.as_str().unwrap_or_default()).collect();
     let values: Vec<bool> = list("column_metadata")
-        .map(|column| column.get("is_value").and_then(Value::as_bool).unwrap_or(false))
+        .map(|column| column.get("is_value").and_then(JsonValue::as_bool).unwrap_or(false))
         .collect();
     let path = path_column(&names, &values);
     let mut nodes: Vec<(Option<Cursor>, Option<usize>)> = Vec::new();
     for node in list("nodes") {
-        let label = node.get("label").and_then(Value::as_str).unwrap_or_default();
-        let on_path = path.is_some() && node.get("column").and_then(Value::as_str) == path;
-        let parent = node.get("parent").and_then(Value::as_u64).map(|row| row as usize);
+        let label = node.get("label").and_then(JsonValue::as_str).unwrap_or_default();
+        let on_path = path.is_some() && node.get("column").and_then(JsonValue::as_str) == path;
+        let parent = node.get("parent").and_then(JsonValue::as_u64).map(|row| row as usize);
         // A parent stands before its children.
         let above = parent.and_then(|row| nodes.get(row)).and_then(|node| node.0);
         let at = on_path.then(|| {
@@ -151,11 +151,11 @@ fn read_json(bytes: &[u8], builder: &mut ProfileBuilder) {
         });
         nodes.push((at, parent));
     }
-    let columns: Vec<Column> = (names.iter().enumerate())
+    let columns: Vec<CaliperColumn> = (names.iter().enumerate())
         .map(|(place, name)| match values.get(place) {
             Some(true) => column(name, |other| names.contains(&other), builder),
-            _ if Some(*name) == path => Column::Path,
-            _ => Column::Other,
+            _ if Some(*name) == path => CaliperColumn::Path,
+            _ => CaliperColumn::Other,
         })
         .collect();
     let nowhere = outside_if_needed(root, &columns, builder);
@@ -165,31 +165,31 @@ fn read_json(bytes: &[u8], builder: &mut ProfileBuilder) {
 }
 
 fn outside_if_needed(
-    root: Value,
-    columns: &[Column],
+    root: JsonValue,
+    columns: &[CaliperColumn],
     builder: &mut ProfileBuilder,
 ) -> Option<Cursor> {
-    let place = columns.iter().position(|column| matches!(column, Column::Path));
-    let rows = root.get("data").into_iter().flat_map(Value::elements);
-    let lacks = |row: Value| {
+    let place = columns.iter().position(|column| matches!(column, CaliperColumn::Path));
+    let rows = root.get("data").into_iter().flat_map(JsonValue::elements);
+    let lacks = |row: JsonValue| {
         let at = place.and_then(|place| row.at(place));
-        at.and_then(Value::as_u64).is_none()
+        at.and_then(JsonValue::as_u64).is_none()
     };
     rows.into_iter().any(lacks).then(|| outside(builder))
 }
 
 fn add_row(
-    row: Value,
-    columns: &[Column],
+    row: JsonValue,
+    columns: &[CaliperColumn],
     nodes: &[(Option<Cursor>, Option<usize>)],
     nowhere: Option<Cursor>,
     builder: &mut ProfileBuilder,
 ) {
-    let cells: Vec<Value> = row.elements().collect();
+    let cells: Vec<JsonValue> = row.elements().collect();
     let (mut at, mut above, mut thread) = (nowhere, None, None);
     for (column, cell) in columns.iter().zip(&cells) {
         match column {
-            Column::Path => {
+            CaliperColumn::Path => {
                 let node = cell.as_u64().and_then(|row| nodes.get(row as usize));
                 if let Some((cursor, parent)) = node {
                     at = *cursor;
@@ -198,7 +198,7 @@ fn add_row(
                     at = None;
                 }
             }
-            Column::Rank => {
+            CaliperColumn::Rank => {
                 thread = cell.as_i64().map(|number| rank(&number.to_string(), builder));
             }
             _ => {}
@@ -211,10 +211,10 @@ fn add_row(
     for (column, cell) in columns.iter().zip(&cells) {
         let Some(value) = cell.as_f64() else { continue };
         match column {
-            Column::Own(metric) => {
+            CaliperColumn::Own(metric) => {
                 builder.add(at, thread, *metric, stored(value, *metric, builder));
             }
-            Column::Inclusive(metric) => {
+            CaliperColumn::Inclusive(metric) => {
                 // What a caller has without its callees is its own: each callee takes its part away.
                 let value = stored(value, *metric, builder);
                 builder.add(at, thread, *metric, value);

@@ -129,7 +129,7 @@ fn metric_of(event: &str, creator: Option<&str>) -> (Metric, i64) {
 }
 
 /// Says so when the costs do not add up to what the file says they do.
-fn check_totals(builder: &mut ProfileBuilder, file: &lines::File) {
+fn check_totals(builder: &mut ProfileBuilder, file: &lines::CallgrindFile) {
     for (row, expected) in file.totals.iter().enumerate() {
         let found =
             file.graphs.values().fold(0i64, |sum, graph| sum.saturating_add(graph.total(row)));

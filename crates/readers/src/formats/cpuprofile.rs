@@ -13,7 +13,7 @@ use crate::encodings::json::{Cursor, top_level_keys};
 use crate::error::ReadError;
 use crate::format::{Format, ReadOptions};
 use crate::input::Input;
-use crate::v8::{Chunk, Gaps, SampledTree, name_functions, sampled_metrics};
+use crate::v8::{Gaps, SampledTree, V8Chunk, name_functions, sampled_metrics};
 
 /// This format's row in the table.
 pub const FORMAT: Format = Format {
@@ -41,7 +41,7 @@ pub fn read(input: Input, options: &ReadOptions) -> Result<Profile, ReadError> {
     let bytes = input.read_all()?;
     let mut builder = options.builder();
     let (wall, samples) = sampled_metrics(&mut builder);
-    let mut chunk = Chunk::default();
+    let mut chunk = V8Chunk::default();
     let mut cursor = Cursor::new(&bytes);
     if let Err(fault) = chunk.read(&mut cursor, &mut builder) {
         if chunk.nodes.is_empty() {

@@ -7,7 +7,7 @@ use perfblame_cct::{
 use perfblame_native as native;
 use std::num::NonZeroU64;
 
-use crate::encodings::json::{self, Value};
+use crate::encodings::json::{self, JsonValue};
 use crate::error::ReadError;
 use crate::format::{Format, ReadOptions};
 use crate::input::Input;
@@ -32,7 +32,7 @@ pub fn read(input: Input, options: &ReadOptions) -> Result<Profile, ReadError> {
     let mut builder = options.builder();
     let document = json::parse_with_warning(&bytes, &mut builder);
     let root = document.root();
-    match root.get("dhatFileVersion").and_then(Value::as_i64) {
+    match root.get("dhatFileVersion").and_then(JsonValue::as_i64) {
         Some(2) => {}
         version => {
             let version = version.map_or("unknown".to_owned(), |number| number.to_string());
@@ -44,16 +44,16 @@ pub fn read(input: Input, options: &ReadOptions) -> Result<Profile, ReadError> {
     let frames: Vec<FrameId> = root
         .get("ftbl")
         .into_iter()
-        .flat_map(Value::elements)
+        .flat_map(JsonValue::elements)
         .map(|text| frame(text.as_str().unwrap_or_default(), &mut builder))
         .collect();
-    let places = root.get("pps").into_iter().flat_map(Value::elements);
-    let places: Vec<Value> = places.collect();
+    let places = root.get("pps").into_iter().flat_map(JsonValue::elements);
+    let places: Vec<JsonValue> = places.collect();
     let columns = metrics(root, &places, &mut builder);
     let mut stack = Vec::new();
     for place in places {
         stack.clear();
-        for row in place.get("fs").into_iter().flat_map(Value::elements) {
+        for row in place.get("fs").into_iter().flat_map(JsonValue::elements) {
             let row = row.as_u64().and_then(|row| usize::try_from(row).ok());
             match row.and_then(|row| frames.get(row)) {
                 Some(frame) => stack.push(*frame),
@@ -69,7 +69,7 @@ pub fn read(input: Input, options: &ReadOptions) -> Result<Profile, ReadError> {
             continue;
         };
         for (key, metric, scale) in &columns {
-            if let Some(value) = place.get(key).and_then(Value::as_i64) {
+            if let Some(value) = place.get(key).and_then(JsonValue::as_i64) {
                 builder.add(at, None, *metric, value.saturating_mul(*scale));
             }
         }
@@ -77,8 +77,8 @@ pub fn read(input: Input, options: &ReadOptions) -> Result<Profile, ReadError> {
     Ok(builder.finish())
 }
 
-fn describe(root: Value, builder: &mut ProfileBuilder) {
-    let text = |key: &str| root.get(key).and_then(Value::as_str).map(str::to_owned);
+fn describe(root: JsonValue, builder: &mut ProfileBuilder) {
+    let text = |key: &str| root.get(key).and_then(JsonValue::as_str).map(str::to_owned);
     builder.info.producer = Some("DHAT".to_owned());
     builder.info.command = text("cmd");
     for (key, name) in [("mode", "mode"), ("pid", "pid")] {
@@ -91,13 +91,14 @@ fn describe(root: Value, builder: &mut ProfileBuilder) {
         }
     }
     builder.info.labels.sort();
-    if let (Some(scale), Some(end)) = (time_scale(root), root.get("te").and_then(Value::as_i64)) {
+    if let (Some(scale), Some(end)) = (time_scale(root), root.get("te").and_then(JsonValue::as_i64))
+    {
         builder.info.duration = end.checked_mul(scale);
     }
 }
 
 /// What makes nanoseconds of the file's time; none when it counts instructions.
-fn time_scale(root: Value) -> Option<i64> {
+fn time_scale(root: JsonValue) -> Option<i64> {
     Some(match root.get("tu")?.as_str()? {
         "ns" => 1,
         "µs" | "us" => 1_000,
@@ -110,11 +111,11 @@ fn time_scale(root: Value) -> Option<i64> {
 /// The fields that places have, as metrics: total, at the peak and at the end, in bytes and blocks, and more where it
 /// was recorded.
 fn metrics(
-    root: Value,
-    places: &[Value],
+    root: JsonValue,
+    places: &[JsonValue],
     builder: &mut ProfileBuilder,
 ) -> Vec<(&'static str, MetricId, i64)> {
-    let text = |key: &str| root.get(key).and_then(Value::as_str);
+    let text = |key: &str| root.get(key).and_then(JsonValue::as_str);
     let verb = text("verb").unwrap_or("Allocated").to_lowercase();
     // What the file calls bytes and blocks when it counts something else.
     let unit = match text("bu") {

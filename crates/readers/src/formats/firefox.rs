@@ -20,13 +20,13 @@ use std::borrow::Cow;
 
 use perfblame_cct::{Profile, ProfileBuilder};
 
-use crate::encodings::json::{self, Cursor, Fault, Kind};
+use crate::encodings::json::{self, Cursor, JsonFault, JsonKind};
 use crate::error::ReadError;
 use crate::format::{Format, ReadOptions};
 use crate::input::Input;
-use frames::{Library, Places, Tables, View};
+use frames::{FirefoxTables, Library, Places, View};
 use meta::Meta;
-use thread::{Clock, RawThread};
+use thread::{FirefoxClock, RawThread};
 
 /// This format's row in the table.
 pub const FORMAT: Format = Format {
@@ -57,7 +57,7 @@ pub fn sniff(input: &Input) -> bool {
     }
     let (document, _) = json::parse_prefix(head);
     let root = document.root();
-    let count = |object: Option<json::Value>, known: &[&str]| {
+    let count = |object: Option<json::JsonValue>, known: &[&str]| {
         object.map_or(0, |object| object.entries().filter(|(key, _)| known.contains(key)).count())
     };
     let meta = ["interval", "startTime", "processType", "preprocessedProfileVersion", "stackwalk"];
@@ -77,19 +77,19 @@ pub fn read(input: Input, options: &ReadOptions) -> Result<Profile, ReadError> {
         cleopatra::read(&bytes, &mut builder)?;
         return Ok(builder.finish());
     }
-    let mut reader = Reader { builder, root: None, faults: Vec::new() };
+    let mut reader = FirefoxReader { builder, root: None, faults: Vec::new() };
     // Each text is shorter than the file that holds it, so this ends.
     let mut texts = reader.file(&bytes);
     while let Some(text) = texts.pop() {
         texts.extend(reader.file(text.as_bytes()));
     }
-    let Reader { mut builder, mut faults, .. } = reader;
-    faults.sort_by_key(Fault::offset);
+    let FirefoxReader { mut builder, mut faults, .. } = reader;
+    faults.sort_by_key(JsonFault::offset);
     faults.dedup_by_key(|fault| fault.offset());
     for fault in &faults {
         let what = match fault {
-            Fault::Bad { what, .. } => what,
-            Fault::Cut { .. } | Fault::Io { .. } => "the file ends",
+            JsonFault::Bad { what, .. } => what,
+            JsonFault::Cut { .. } | JsonFault::Io { .. } => "the file ends",
         };
         builder.warn("damaged-json", || {
             format!("the rest of a table was left out: {what} at byte {}", fault.offset())
@@ -101,14 +101,14 @@ pub fn read(input: Input, options: &ReadOptions) -> Result<Profile, ReadError> {
 /// Processes inside processes that are followed: the browser nests one level, DevTools puts one around it.
 const PROCESS_LEVELS: usize = 4;
 
-struct Reader {
+struct FirefoxReader {
     builder: ProfileBuilder,
     /// What the first process says, whose clock is everybody's.
     root: Option<Meta>,
-    faults: Vec<Fault>,
+    faults: Vec<JsonFault>,
 }
 
-impl Reader {
+impl FirefoxReader {
     /// Reads a file, and hands back the texts in it that hold processes of their own: that is how Gecko wrote other
     /// processes first.
     fn file(&mut self, bytes: &[u8]) -> Vec<String> {
@@ -121,7 +121,7 @@ impl Reader {
                 });
                 continue;
             }
-            let mut process = Process::default();
+            let mut process = FirefoxProcess::default();
             self.faults.extend(process.find(cursor).err());
             self.process(&process);
             todo.extend(process.processes.into_iter().rev().map(|cursor| (cursor, level + 1)));
@@ -131,7 +131,7 @@ impl Reader {
         texts
     }
 
-    fn process(&mut self, process: &Process) {
+    fn process(&mut self, process: &FirefoxProcess) {
         let Self { builder, root, faults } = self;
         let mut meta = Meta::default();
         if let Some(cursor) = process.meta {
@@ -156,7 +156,7 @@ impl Reader {
         };
         let libraries = process.libs.map(libraries).unwrap_or_default();
         let mut places = Places::default();
-        let clock = Clock { offset, paused: process.paused.clone() };
+        let clock = FirefoxClock { offset, paused: process.paused.clone() };
         for cursor in &process.threads {
             let (mut thread, fault) = RawThread::read(*cursor);
             faults.extend(fault);
@@ -175,10 +175,10 @@ impl Reader {
 
 /// Where the parts of one process begin.
 #[derive(Default)]
-struct Process<'a> {
+struct FirefoxProcess<'a> {
     meta: Option<Cursor<'a>>,
     libs: Option<Cursor<'a>>,
-    shared: Tables<'a>,
+    shared: FirefoxTables<'a>,
     threads: Vec<Cursor<'a>>,
     processes: Vec<Cursor<'a>>,
     /// Processes that are written as texts among the threads.
@@ -186,19 +186,19 @@ struct Process<'a> {
     paused: Vec<(i64, i64)>,
 }
 
-impl<'a> Process<'a> {
-    fn find(&mut self, mut cursor: Cursor<'a>) -> Result<(), Fault> {
-        if cursor.peek()? != Kind::Object {
+impl<'a> FirefoxProcess<'a> {
+    fn find(&mut self, mut cursor: Cursor<'a>) -> Result<(), JsonFault> {
+        if cursor.peek()? != JsonKind::Object {
             return Ok(());
         }
         cursor.begin_object()?;
         while let Some(key) = cursor.next_key()? {
             let value = cursor;
             match (&*key, cursor.peek()?) {
-                ("threads", Kind::Array) => {
+                ("threads", JsonKind::Array) => {
                     cursor.begin_array()?;
                     while cursor.next_element()? {
-                        if cursor.peek()? == Kind::String {
+                        if cursor.peek()? == JsonKind::String {
                             self.texts.extend(cursor.lenient_string()?.map(Cow::into_owned));
                         } else {
                             // What is cut off is read as far as it goes.
@@ -208,7 +208,7 @@ impl<'a> Process<'a> {
                     }
                     continue;
                 }
-                ("processes", Kind::Array) => {
+                ("processes", JsonKind::Array) => {
                     cursor.begin_array()?;
                     while cursor.next_element()? {
                         self.processes.push(cursor);
@@ -216,7 +216,7 @@ impl<'a> Process<'a> {
                     }
                     continue;
                 }
-                ("shared", Kind::Object) => {
+                ("shared", JsonKind::Object) => {
                     cursor.begin_object()?;
                     while let Some(key) = cursor.next_key()? {
                         self.shared.take(&key, cursor);
@@ -239,7 +239,7 @@ impl<'a> Process<'a> {
 
 fn strings(mut cursor: Cursor<'_>) -> Vec<Cow<'_, str>> {
     let mut strings = Vec::new();
-    let mut fill = || -> Result<(), Fault> {
+    let mut fill = || -> Result<(), JsonFault> {
         cursor.begin_array()?;
         while cursor.next_element()? {
             strings.push(cursor.lenient_string()?.unwrap_or_default());
@@ -255,7 +255,7 @@ fn strings(mut cursor: Cursor<'_>) -> Vec<Cow<'_, str>> {
 fn libraries(cursor: Cursor) -> Vec<Library> {
     let mut cursor = cursor;
     let mut libraries = Vec::new();
-    if cursor.peek().is_ok_and(|kind| kind == Kind::String) {
+    if cursor.peek().is_ok_and(|kind| kind == JsonKind::String) {
         if let Ok(Some(text)) = cursor.lenient_string() {
             let _ = fill_libraries(Cursor::new(text.as_bytes()), &mut libraries);
         }
@@ -265,11 +265,11 @@ fn libraries(cursor: Cursor) -> Vec<Library> {
     libraries
 }
 
-fn fill_libraries(mut cursor: Cursor, libraries: &mut Vec<Library>) -> Result<(), Fault> {
+fn fill_libraries(mut cursor: Cursor, libraries: &mut Vec<Library>) -> Result<(), JsonFault> {
     cursor.begin_array()?;
     while cursor.next_element()? {
         let mut library = Library::default();
-        if cursor.peek()? == Kind::Object {
+        if cursor.peek()? == JsonKind::Object {
             cursor.begin_object()?;
             while let Some(key) = cursor.next_key()? {
                 match &*key {
@@ -292,7 +292,7 @@ fn fill_libraries(mut cursor: Cursor, libraries: &mut Vec<Library>) -> Result<()
     Ok(())
 }
 
-fn number(cursor: &mut Cursor) -> Result<u64, Fault> {
+fn number(cursor: &mut Cursor) -> Result<u64, JsonFault> {
     Ok(cursor.lenient_number()?.and_then(json::Number::as_u64).unwrap_or(0))
 }
 

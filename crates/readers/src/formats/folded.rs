@@ -86,7 +86,7 @@ pub fn read(input: Input, options: &ReadOptions) -> Result<Profile, ReadError> {
     let kind = kind(&input, &head);
     let mode = austin_mode(&head);
     let mut blocks = Blocks::new(input)?;
-    let mut reader = Reader::new(options.builder(), kind, &mode);
+    let mut reader = FoldedReader::new(options.builder(), kind, &mode);
     while let Some(block) = blocks.next()? {
         for line in text::lines(block) {
             reader.line(line);
@@ -100,7 +100,7 @@ pub fn read(input: Input, options: &ReadOptions) -> Result<Profile, ReadError> {
 
 /// What the lines of a file are like.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Kind {
+enum FoldedKind {
     Plain,
     /// Two counts per line, as inferno-diff-folded writes them.
     Differential,
@@ -110,21 +110,25 @@ enum Kind {
     AustinFull,
 }
 
-fn kind(input: &Input, head: &[u8]) -> Kind {
+fn kind(input: &Input, head: &[u8]) -> FoldedKind {
     let first =
         text::head_lines(input, head).find(|line| !trim(line).is_empty() && !is_comment(line));
     if first.and_then(austin_full).is_some() {
-        return Kind::AustinFull;
+        return FoldedKind::AustinFull;
     }
     let lines = || {
         let lines = text::head_lines(input, head).filter(|line| !is_comment(line));
         lines.filter_map(split).take(SNIFFED_LINES)
     };
     if lines().next().is_some_and(|(stack, _)| austin_thread(stack).is_some()) {
-        return Kind::Austin;
+        return FoldedKind::Austin;
     }
     let two = |(stack, _): (&[u8], Count)| split(stack).is_some();
-    if lines().next().is_some() && lines().all(two) { Kind::Differential } else { Kind::Plain }
+    if lines().next().is_some() && lines().all(two) {
+        FoldedKind::Differential
+    } else {
+        FoldedKind::Plain
+    }
 }
 
 fn is_comment(line: &[u8]) -> bool {
@@ -212,9 +216,9 @@ fn cut(text: &[u8]) -> (&[u8], &[u8]) {
     }
 }
 
-struct Reader {
+struct FoldedReader {
     builder: ProfileBuilder,
-    kind: Kind,
+    kind: FoldedKind,
     counts: Counts,
     frames: ByteMemo<FrameId>,
     threads: ByteMemo<ThreadId>,
@@ -223,16 +227,18 @@ struct Reader {
     contexts: Vec<(usize, Cursor)>,
 }
 
-impl Reader {
-    fn new(mut builder: ProfileBuilder, kind: Kind, mode: &str) -> Self {
+impl FoldedReader {
+    fn new(mut builder: ProfileBuilder, kind: FoldedKind, mode: &str) -> Self {
         let counts = match kind {
-            Kind::Plain => Counts::new(&mut builder, &[Metric::sampled("samples", Unit::Count)]),
-            Kind::Differential => {
+            FoldedKind::Plain => {
+                Counts::new(&mut builder, &[Metric::sampled("samples", Unit::Count)])
+            }
+            FoldedKind::Differential => {
                 let side = |name| Metric::sampled(name, Unit::Count);
                 Counts::new(&mut builder, &[side("before"), side("after")])
             }
-            Kind::Austin => Counts::austin(&mut builder, mode),
-            Kind::AustinFull => Counts::austin_full(&mut builder),
+            FoldedKind::Austin => Counts::austin(&mut builder, mode),
+            FoldedKind::AustinFull => Counts::austin_full(&mut builder),
         };
         Self {
             builder,
@@ -247,20 +253,20 @@ impl Reader {
 
     fn line(&mut self, line: &[u8]) {
         if line.is_empty() || is_comment(line) {
-            if matches!(self.kind, Kind::Austin | Kind::AustinFull) {
+            if matches!(self.kind, FoldedKind::Austin | FoldedKind::AustinFull) {
                 self.austin_comment(line);
             }
             return;
         }
-        if self.kind == Kind::AustinFull {
+        if self.kind == FoldedKind::AustinFull {
             let Some((stack, sample)) = austin_full(line) else { return self.damaged(line) };
             let Some((context, thread)) = self.austin(stack) else { return self.damaged(line) };
             return self.counts.add_full(&mut self.builder, context, Some(thread), sample);
         }
         let Some((stack, last)) = split(line) else { return self.damaged(line) };
         match self.kind {
-            Kind::Plain => self.plain(stack, last),
-            Kind::Differential => match split(stack) {
+            FoldedKind::Plain => self.plain(stack, last),
+            FoldedKind::Differential => match split(stack) {
                 Some((stack, first)) => {
                     let Some(context) = self.context(stack) else { return };
                     self.counts.add(&mut self.builder, 0, context, None, first);
@@ -268,7 +274,7 @@ impl Reader {
                 }
                 None => self.damaged(line),
             },
-            Kind::Austin | Kind::AustinFull => match self.austin(stack) {
+            FoldedKind::Austin | FoldedKind::AustinFull => match self.austin(stack) {
                 Some((context, thread)) => {
                     self.counts.add(&mut self.builder, 0, context, Some(thread), last);
                 }
@@ -365,7 +371,7 @@ impl Reader {
             Err(hash) => {
                 let name = shown(text);
                 let frame = match self.kind {
-                    Kind::Austin | Kind::AustinFull => {
+                    FoldedKind::Austin | FoldedKind::AustinFull => {
                         names::austin_frame(&mut self.builder, &name)
                     }
                     _ => names::frame(&mut self.builder, &name),

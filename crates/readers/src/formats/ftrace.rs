@@ -21,7 +21,7 @@ use crate::encodings::text::{self, number, shown, trim};
 use crate::error::ReadError;
 use crate::format::{Format, ReadOptions, TraceRead, Tracer};
 use crate::input::Input;
-use crate::os_trace::syscalls::Machine;
+use crate::os_trace::syscalls::SyscallMachine;
 use crate::os_trace::text_events::{FrameParts, Lines, Says, TextEvent, TextEvents, read_lines};
 use crate::os_trace::{Traced, from_text, no_stacks};
 
@@ -45,13 +45,13 @@ pub fn sniff(input: &Input) -> bool {
     let head = text::head(input);
     let mut lines = text::head_lines(input, &head).take(SNIFFED_LINES);
     lines.find(|line| !is_comment(line) && lost(line).is_none()).is_some_and(|line| {
-        header(line).is_some_and(|header| !matches!(header.body(), Body::Nothing))
+        header(line).is_some_and(|header| !matches!(header.body(), FtraceBody::Nothing))
     })
 }
 
 /// Reads events as a profile: how often each stack was seen.
 pub fn read(input: Input, options: &ReadOptions) -> Result<Profile, ReadError> {
-    let (profile, _, stacks) = read_lines(input, options, None, Reader::default())?;
+    let (profile, _, stacks) = read_lines(input, options, None, FtraceReader::default())?;
     if stacks == 0 { Err(no_stacks(&FORMAT)) } else { Ok(profile) }
 }
 
@@ -61,7 +61,8 @@ pub(crate) fn read_trace(
     options: &ReadOptions,
     sink: &mut dyn EventSink,
 ) -> Result<TraceRead, ReadError> {
-    let (profile, placement, stacks) = read_lines(input, options, Some(sink), Reader::default())?;
+    let (profile, placement, stacks) =
+        read_lines(input, options, Some(sink), FtraceReader::default())?;
     if stacks == 0 {
         return Err(no_stacks(&FORMAT));
     }
@@ -91,7 +92,7 @@ fn lost(line: &[u8]) -> Option<u64> {
 }
 
 #[derive(Debug, PartialEq, Eq)]
-struct Header<'a> {
+struct FtraceHeader<'a> {
     comm: &'a [u8],
     tgid: Option<u64>,
     tid: u64,
@@ -101,14 +102,14 @@ struct Header<'a> {
 }
 
 /// What an event's line says behind the time.
-enum Body<'a> {
+enum FtraceBody<'a> {
     /// The kernel's stack, or the program's; the latter may begin on this line.
     Stack(Option<&'a [u8]>),
     Event(&'a [u8], &'a [u8]),
     Nothing,
 }
 
-fn header(line: &[u8]) -> Option<Header<'_>> {
+fn header(line: &[u8]) -> Option<FtraceHeader<'_>> {
     // A thread's name may hold anything, so the first bracket need not be the processor's.
     memchr::memmem::find_iter(line, b" [").take(4).find_map(|at| {
         let inner = line.get(at + 2..)?;
@@ -138,28 +139,28 @@ fn header(line: &[u8]) -> Option<Header<'_>> {
         {
             comm = trim(comm.get(name + 1..)?);
         }
-        Some(Header { comm, tgid, tid, cpu, time, rest: trim(rest.get(end..)?) })
+        Some(FtraceHeader { comm, tgid, tid, cpu, time, rest: trim(rest.get(end..)?) })
     })
 }
 
-impl<'a> Header<'a> {
-    fn body(&self) -> Body<'a> {
+impl<'a> FtraceHeader<'a> {
+    fn body(&self) -> FtraceBody<'a> {
         if self.rest.starts_with(b"<stack trace") || self.rest.starts_with(b"kernel_stack:") {
-            return Body::Stack(None);
+            return FtraceBody::Stack(None);
         }
         if self.rest.starts_with(b"<user stack trace") {
-            return Body::Stack(Some(&[]));
+            return FtraceBody::Stack(Some(&[]));
         }
         if let Some(first) = self.rest.strip_prefix(b"user_stack:") {
-            return Body::Stack(Some(trim(first)));
+            return FtraceBody::Stack(Some(trim(first)));
         }
         let is_word = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
         let end = self.rest.iter().position(|byte| !is_word(byte)).unwrap_or(self.rest.len());
         match self.rest.split_at_checked(end) {
             Some((name, fields)) if !name.is_empty() && !fields.is_empty() => {
-                Body::Event(name, fields)
+                FtraceBody::Event(name, fields)
             }
-            _ => Body::Nothing,
+            _ => FtraceBody::Nothing,
         }
     }
 }
@@ -183,7 +184,7 @@ fn says(name: &[u8], fields: &[u8]) -> (Says, String) {
     };
     let event = format!("{system}:{name}");
     let fields = fields.strip_prefix(':').unwrap_or(&fields);
-    match from_text(&event, fields, Machine::default()) {
+    match from_text(&event, fields, SyscallMachine::default()) {
         Traced::Enter(call) => (Says::Enter, call.to_owned()),
         Traced::Exit(call) => (Says::Exit, call.to_owned()),
         Traced::Switch(leaving, next) => {
@@ -196,14 +197,14 @@ fn says(name: &[u8], fields: &[u8]) -> (Says, String) {
 }
 
 #[derive(Default)]
-struct Reader {
+struct FtraceReader {
     /// By processor.
     open: BTreeMap<u64, TextEvent>,
     /// Whose stack the next frames are, and whether they are the kernel's.
     current: Option<(u64, bool)>,
 }
 
-impl Reader {
+impl FtraceReader {
     fn frame(&mut self, events: &mut TextEvents<'_>, text: &[u8]) {
         let Some((cpu, kernel)) = self.current else { return };
         let Some(event) = self.open.get_mut(&cpu) else { return };
@@ -225,7 +226,7 @@ impl Reader {
     }
 }
 
-impl Lines for Reader {
+impl Lines for FtraceReader {
     fn line(&mut self, events: &mut TextEvents<'_>, line: &[u8]) {
         let text = trim(line);
         if let Some(frame) = text.strip_prefix(b"=>") {
@@ -242,9 +243,9 @@ impl Lines for Reader {
             self.current = None;
             return events.damaged(text);
         };
-        let Header { comm, tgid, tid, cpu, time, .. } = header;
+        let FtraceHeader { comm, tgid, tid, cpu, time, .. } = header;
         match header.body() {
-            Body::Stack(user) => {
+            FtraceBody::Stack(user) => {
                 let owner = self.open.get(&cpu).filter(|event| event.tid == Some(tid));
                 self.current = owner.map(|_| (cpu, user.is_none()));
                 if owner.is_none() {
@@ -257,7 +258,7 @@ impl Lines for Reader {
                     self.frame(events, trim(first));
                 }
             }
-            Body::Event(name, fields) => {
+            FtraceBody::Event(name, fields) => {
                 let (says, call) = says(name, fields);
                 let event = events.begin(time, (tgid, Some(tid)), comm, says, &call);
                 if let Some(whole) = self.open.insert(cpu, event) {
@@ -265,7 +266,7 @@ impl Lines for Reader {
                 }
                 self.current = None;
             }
-            Body::Nothing => {
+            FtraceBody::Nothing => {
                 self.current = None;
                 events.damaged(text);
             }

@@ -36,7 +36,7 @@ fn is_json(head: &[u8]) -> bool {
     ["total_ticks", "tick_interval", "cost_centres"].iter().all(|key| keys.iter().any(|k| k == key))
 }
 
-struct Metrics {
+struct GhcMetrics {
     cpu: MetricId,
     allocated: MetricId,
     calls: MetricId,
@@ -44,7 +44,7 @@ struct Metrics {
     tick: i64,
 }
 
-impl Metrics {
+impl GhcMetrics {
     fn new(builder: &mut ProfileBuilder, tick: i64) -> Self {
         let cpu = Metric::sampled("cpu", Unit::Nanoseconds).with_period(tick);
         Self {
@@ -137,7 +137,7 @@ fn read_table(bytes: &[u8], builder: &mut ProfileBuilder) -> Result<(), ReadErro
             "the table of cost centres is missing",
         ));
     };
-    let metrics = Metrics::new(builder, totals.tick);
+    let metrics = GhcMetrics::new(builder, totals.tick);
     let mut outline = Outline::default();
     for line in lines {
         let text = shown(line);
@@ -165,7 +165,7 @@ fn number_before(text: &str, word: &str) -> Option<i64> {
     digits.replace(',', "").parse().ok()
 }
 
-struct Row<'a> {
+struct CostCentreRow<'a> {
     name: &'a str,
     module: &'a str,
     place: &'a str,
@@ -176,7 +176,7 @@ struct Row<'a> {
 
 /// Name, module, place, number, entries, four shares, and perhaps ticks and bytes. Places contain blanks
 /// (`<no location info>`), so the columns are found from both ends.
-fn row<'a>(line: &'a str, counted: bool, totals: &Totals) -> Option<Row<'a>> {
+fn row<'a>(line: &'a str, counted: bool, totals: &Totals) -> Option<CostCentreRow<'a>> {
     let mut words: Vec<&str> = line.split_whitespace().collect();
     let (mut ticks, mut bytes) = (None, None);
     if counted {
@@ -195,7 +195,7 @@ fn row<'a>(line: &'a str, counted: bool, totals: &Totals) -> Option<Row<'a>> {
     // Old versions have no place.
     let place = words.next().unwrap_or("");
     let part = |share: f64, of: i64| (share / 100.0 * of as f64).round().clamp(0.0, 9e18) as i64;
-    Some(Row {
+    Some(CostCentreRow {
         name,
         module,
         place,
@@ -208,22 +208,22 @@ fn row<'a>(line: &'a str, counted: bool, totals: &Totals) -> Option<Row<'a>> {
 fn read_json(bytes: &[u8], builder: &mut ProfileBuilder) -> Result<(), ReadError> {
     let document = json::parse(bytes)?;
     let root = document.root();
-    let text = |key: &str| root.get(key).and_then(json::Value::as_str);
+    let text = |key: &str| root.get(key).and_then(json::JsonValue::as_str);
     builder.info.command = text("program").map(str::to_owned);
-    let micros = root.get("tick_interval").and_then(json::Value::as_i64).unwrap_or(1000);
-    let metrics = Metrics::new(builder, micros.saturating_mul(1000).max(1));
+    let micros = root.get("tick_interval").and_then(json::JsonValue::as_i64).unwrap_or(1000);
+    let metrics = GhcMetrics::new(builder, micros.saturating_mul(1000).max(1));
     let mut frames: HashMap<u64, FrameId> = HashMap::new();
-    for centre in root.get("cost_centres").into_iter().flat_map(json::Value::elements) {
-        let word = |key: &str| centre.get(key).and_then(json::Value::as_str).unwrap_or("");
-        let Some(id) = centre.get("id").and_then(json::Value::as_u64) else { continue };
+    for centre in root.get("cost_centres").into_iter().flat_map(json::JsonValue::elements) {
+        let word = |key: &str| centre.get(key).and_then(json::JsonValue::as_str).unwrap_or("");
+        let Some(id) = centre.get("id").and_then(json::JsonValue::as_u64) else { continue };
         let frame = frame(builder, word("label"), word("module"), word("src_loc"));
         frames.insert(id, frame);
     }
-    let mut todo: Vec<(json::Value<'_>, Option<Cursor>)> = Vec::new();
+    let mut todo: Vec<(json::JsonValue<'_>, Option<Cursor>)> = Vec::new();
     todo.extend(root.get("profile").map(|profile| (profile, None)));
     while let Some((node, parent)) = todo.pop() {
-        let number = |key: &str| node.get(key).and_then(json::Value::as_i64).unwrap_or(0);
-        let frame = node.get("id").and_then(json::Value::as_u64).and_then(|id| frames.get(&id));
+        let number = |key: &str| node.get(key).and_then(json::JsonValue::as_i64).unwrap_or(0);
+        let frame = node.get("id").and_then(json::JsonValue::as_u64).and_then(|id| frames.get(&id));
         let at = match (frame, parent) {
             (Some(frame), Some(parent)) => Some(builder.child(parent, *frame)),
             (Some(frame), None) => Some(builder.root(*frame)),
@@ -238,7 +238,7 @@ fn read_json(bytes: &[u8], builder: &mut ProfileBuilder) -> Result<(), ReadError
             metrics.add(builder, at, number("ticks"), number("alloc"), number("entries"));
         }
         let first = todo.len();
-        let children = node.get("children").into_iter().flat_map(json::Value::elements);
+        let children = node.get("children").into_iter().flat_map(json::JsonValue::elements);
         todo.extend(children.map(|child| (child, at)));
         if let Some(added) = todo.get_mut(first..) {
             added.reverse();

@@ -50,7 +50,7 @@ fn is_heading(line: &str) -> bool {
 }
 
 /// A line of the call graph.
-struct Line<'a> {
+struct GprofLine<'a> {
     /// The function's own line, which starts with its index.
     primary: bool,
     own: i64,
@@ -137,7 +137,7 @@ pub fn read(input: Input, options: &ReadOptions) -> Result<Profile, ReadError> {
 }
 
 /// `[2]  53.4  0.00  0.18  5  read_all_makefiles [2]`, or a caller's or callee's line without the first two.
-fn parse(text: &str) -> Option<Line<'_>> {
+fn parse(text: &str) -> Option<GprofLine<'_>> {
     let text = text.trim_end();
     let (front, index) = text.strip_suffix(']')?.rsplit_once('[')?;
     let index = index.trim().parse().ok()?;
@@ -175,7 +175,7 @@ fn parse(text: &str) -> Option<Line<'_>> {
     }
     let name = rest.trim();
     let [own, children] = times;
-    (!name.is_empty()).then_some(Line { primary, own, children, calls, name, index })
+    (!name.is_empty()).then_some(GprofLine { primary, own, children, calls, name, index })
 }
 
 /// `5`, `5/10` or `5+3`.

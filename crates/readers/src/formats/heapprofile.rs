@@ -5,11 +5,11 @@
 
 use perfblame_cct::{Metric, Profile, ProfileBuilder, Unit};
 
-use crate::encodings::json::{Cursor, Fault, Kind, Number, top_level_keys};
+use crate::encodings::json::{Cursor, JsonFault, JsonKind, Number, top_level_keys};
 use crate::error::ReadError;
 use crate::format::{Format, ReadOptions};
 use crate::input::Input;
-use crate::v8::{Chunk, Gaps, SampledTree, name_functions};
+use crate::v8::{Gaps, SampledTree, V8Chunk, name_functions};
 
 /// This format.
 pub const FORMAT: Format = Format {
@@ -34,7 +34,7 @@ fn read(input: Input, options: &ReadOptions) -> Result<Profile, ReadError> {
     let mut builder = options.builder();
     let allocated = builder.metric(Metric::sampled("allocated", Unit::Bytes));
     let samples = builder.metric(Metric::sampled("samples", Unit::Count).with_period(1));
-    let mut chunk = Chunk::default();
+    let mut chunk = V8Chunk::default();
     if let Err(fault) = read_tree(&mut Cursor::new(&bytes), &mut chunk, &mut builder) {
         if chunk.nodes.is_empty() {
             return Err(fault.into());
@@ -62,14 +62,14 @@ fn read(input: Input, options: &ReadOptions) -> Result<Profile, ReadError> {
 
 fn read_tree(
     cursor: &mut Cursor<'_>,
-    chunk: &mut Chunk,
+    chunk: &mut V8Chunk,
     builder: &mut ProfileBuilder,
-) -> Result<(), Fault> {
+) -> Result<(), JsonFault> {
     cursor.begin_object()?;
     while let Some(key) = cursor.next_raw_key()? {
         match (key, cursor.peek()?) {
-            (b"head", Kind::Object) => chunk.read_node(cursor, builder)?,
-            (b"samples", Kind::Array) => {
+            (b"head", JsonKind::Object) => chunk.read_node(cursor, builder)?,
+            (b"samples", JsonKind::Array) => {
                 cursor.begin_array()?;
                 while cursor.next_element()? {
                     read_sample(cursor, &mut chunk.samples)?;
@@ -82,8 +82,8 @@ fn read_tree(
 }
 
 /// The node of a sample; its size is in the node's already.
-fn read_sample(cursor: &mut Cursor<'_>, samples: &mut Vec<i64>) -> Result<(), Fault> {
-    if cursor.peek()? != Kind::Object {
+fn read_sample(cursor: &mut Cursor<'_>, samples: &mut Vec<i64>) -> Result<(), JsonFault> {
+    if cursor.peek()? != JsonKind::Object {
         return cursor.skip_value();
     }
     cursor.begin_object()?;

@@ -63,7 +63,7 @@ pub fn read(input: Input, options: &ReadOptions) -> Result<Profile, ReadError> {
     let bytes = input.read_all()?;
     let mut builder = options.builder();
     builder.info.producer = Some("HPCToolkit".to_owned());
-    let mut reader = Reader { builder, ..Reader::default() };
+    let mut reader = HpctoolkitReader { builder, ..HpctoolkitReader::default() };
     let mut scanner = Scanner::new(&bytes);
     while let Some(event) = scanner.next_event() {
         match event {
@@ -106,7 +106,7 @@ struct Exclusive {
 
 /// An element of the tree that has not ended.
 #[derive(Clone, Copy)]
-enum Open {
+enum OpenTag {
     /// A procedure, the last of `Reader::frames`.
     Procedure,
     /// A call, loop or statement on a line of the procedure around it.
@@ -114,7 +114,7 @@ enum Open {
 }
 
 #[derive(Default)]
-struct Reader {
+struct HpctoolkitReader {
     builder: ProfileBuilder,
     modules: HashMap<String, String>,
     files: HashMap<String, String>,
@@ -123,7 +123,7 @@ struct Reader {
     sums: HashMap<String, Exclusive>,
     /// By place in the rows of a `.metric-db`.
     columns: HashMap<usize, Exclusive>,
-    open: Vec<Open>,
+    open: Vec<OpenTag>,
     /// The open procedures, each with the place that called it.
     frames: Vec<(Option<Cursor>, FunctionId)>,
     /// The place of each statement, by number.
@@ -134,7 +134,7 @@ struct Reader {
     current: Option<Cursor>,
 }
 
-impl Reader {
+impl HpctoolkitReader {
     fn start(&mut self, element: &Element) {
         let text = |name: &str| element.attribute(name).unwrap_or_default().into_owned();
         match element.name {
@@ -165,7 +165,7 @@ impl Reader {
                 }
             }
             b"PF" | b"Pr" => self.procedure(element),
-            b"C" | b"L" if !element.empty => self.open.push(Open::Line(element.number("l"))),
+            b"C" | b"L" if !element.empty => self.open.push(OpenTag::Line(element.number("l"))),
             b"S" => {
                 let at = self.place(element.number("l"));
                 self.current = at;
@@ -173,7 +173,7 @@ impl Reader {
                     self.statements.insert(id, at);
                 }
                 if !element.empty {
-                    self.open.push(Open::Line(element.number("l")));
+                    self.open.push(OpenTag::Line(element.number("l")));
                 }
             }
             b"M" => {
@@ -193,7 +193,7 @@ impl Reader {
 
     fn end(&mut self, name: &[u8]) {
         if matches!(name, b"PF" | b"Pr" | b"C" | b"L" | b"S") {
-            if matches!(self.open.pop(), Some(Open::Procedure)) {
+            if matches!(self.open.pop(), Some(OpenTag::Procedure)) {
                 self.frames.pop();
             }
             self.current = None;
@@ -222,7 +222,7 @@ impl Reader {
         let look = |table: &HashMap<String, String>, key: &str| table.get(&text(key)).cloned();
         // The caller is at the line of the call that this procedure is in.
         let line = match self.open.last() {
-            Some(Open::Line(line)) => *line,
+            Some(OpenTag::Line(line)) => *line,
             _ => None,
         };
         let caller = self.place(line);
@@ -240,7 +240,7 @@ impl Reader {
         };
         let function = builder.function(function);
         if !element.empty {
-            self.open.push(Open::Procedure);
+            self.open.push(OpenTag::Procedure);
             self.frames.push((caller, function));
         }
         // A procedure without a statement has a place all the same.

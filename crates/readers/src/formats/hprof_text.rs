@@ -35,7 +35,7 @@ pub fn sniff(input: &Input) -> bool {
 
 /// What a table counts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Table {
+enum HprofTable {
     Samples,
     /// Time in methods, of which the table has the total in milliseconds and shares.
     Times(u64),
@@ -47,7 +47,7 @@ enum Table {
 /// Tables by place: where rows of each kind are kept until the next table of the kind.
 const TABLES: usize = 4;
 
-impl Table {
+impl HprofTable {
     fn place(self) -> usize {
         match self {
             Self::Samples => 0,
@@ -59,7 +59,7 @@ impl Table {
 }
 
 /// A row of a table.
-struct Row {
+struct RankedSite {
     trace: u64,
     /// Hundredths of a percent.
     share: u64,
@@ -70,7 +70,7 @@ struct Row {
 }
 
 #[derive(Default)]
-struct Trace {
+struct HprofTrace {
     thread: Option<u64>,
     /// Innermost first.
     frames: Vec<FrameId>,
@@ -79,20 +79,20 @@ struct Trace {
 }
 
 #[derive(Default)]
-struct Dump {
-    traces: HashMap<u64, Trace>,
+struct HprofDump {
+    traces: HashMap<u64, HprofTrace>,
     threads: HashMap<u64, ThreadId>,
-    tables: [Option<(Table, Vec<Row>)>; TABLES],
+    tables: [Option<(HprofTable, Vec<RankedSite>)>; TABLES],
     /// The trace whose frames follow, or the table whose rows follow.
     trace: Option<u64>,
-    table: Option<Table>,
+    table: Option<HprofTable>,
 }
 
 /// Reads the agent's text.
 pub fn read(input: Input, options: &ReadOptions) -> Result<Profile, ReadError> {
     let mut builder = options.builder();
     let mut blocks = Blocks::new(input)?;
-    let mut dump = Dump::default();
+    let mut dump = HprofDump::default();
     while let Some(block) = blocks.next()? {
         for line in text::lines(block) {
             dump.line(&mut builder, &shown(line));
@@ -106,7 +106,7 @@ pub fn read(input: Input, options: &ReadOptions) -> Result<Profile, ReadError> {
     Ok(builder.finish())
 }
 
-impl Dump {
+impl HprofDump {
     fn line(&mut self, builder: &mut ProfileBuilder, line: &str) {
         if let Some(frame) = line.strip_prefix('\t') {
             self.frame(builder, frame);
@@ -135,7 +135,7 @@ impl Dump {
         let Ok(id) = id.parse() else { return damaged(builder, rest) };
         let thread = rest.trim().strip_prefix("(thread=").and_then(|rest| rest.strip_suffix(')'));
         let thread = thread.and_then(|id| id.parse().ok());
-        self.traces.insert(id, Trace { thread, ..Trace::default() });
+        self.traces.insert(id, HprofTrace { thread, ..HprofTrace::default() });
         self.trace = Some(id);
     }
 
@@ -178,7 +178,7 @@ impl Dump {
         self.threads.insert(id, thread);
     }
 
-    fn row(&mut self, builder: &mut ProfileBuilder, table: Table, line: &str) {
+    fn row(&mut self, builder: &mut ProfileBuilder, table: HprofTable, line: &str) {
         let mut words = line.split_whitespace().peekable();
         // Headings have words where rows have their rank.
         if words.peek().is_none_or(|rank| rank.parse::<u64>().is_err()) {
@@ -209,18 +209,18 @@ impl Dump {
                     builder.add(at, thread, metric, i64::try_from(value).unwrap_or(i64::MAX));
                 };
                 match *table {
-                    Table::Samples => {
+                    HprofTable::Samples => {
                         add(Metric::sampled("samples", Unit::Count), row.count);
                         builder.count_samples(row.count);
                     }
-                    Table::Times(total) => {
+                    HprofTable::Times(total) => {
                         add(Metric::exact("cpu", Unit::Nanoseconds), nanos(total, row.share));
                         add(Metric::exact("calls", Unit::Count), row.count);
                     }
-                    Table::Monitors(total) => {
+                    HprofTable::Monitors(total) => {
                         add(Metric::exact("blocked", Unit::Nanoseconds), nanos(total, row.share));
                     }
-                    Table::Sites => {
+                    HprofTable::Sites => {
                         add(Metric::exact("allocated", Unit::Bytes), row.allocated);
                         add(Metric::exact("live", Unit::Bytes), row.count);
                     }
@@ -235,8 +235,8 @@ fn nanos(total: u64, share: u64) -> u64 {
     total.saturating_mul(share).saturating_mul(100)
 }
 
-fn cursor(builder: &mut ProfileBuilder, trace: Option<&Trace>, deepest: usize) -> Cursor {
-    let empty = Trace::default();
+fn cursor(builder: &mut ProfileBuilder, trace: Option<&HprofTrace>, deepest: usize) -> Cursor {
+    let empty = HprofTrace::default();
     let trace = trace.unwrap_or(&empty);
     let outermost_first: Vec<FrameId> = trace.frames.iter().rev().copied().collect();
     if trace.frames.len() == deepest && !trace.whole && deepest > 0 {
@@ -255,34 +255,34 @@ fn damaged(builder: &mut ProfileBuilder, line: &str) {
 }
 
 /// `CPU SAMPLES BEGIN (total = 3362) Fri Dec 18 16:33:36 2009`.
-fn table(line: &str) -> Option<Table> {
+fn table(line: &str) -> Option<HprofTable> {
     let (name, rest) = line.split_once(" BEGIN ")?;
     let total = rest
         .split_once("total = ")
         .and_then(|(_, rest)| rest.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok());
     match name {
-        "CPU SAMPLES" => Some(Table::Samples),
-        "CPU TIME (ms)" => Some(Table::Times(total?)),
-        "MONITOR TIME" | "MONITOR TIME (ms)" => Some(Table::Monitors(total?)),
-        "SITES" => Some(Table::Sites),
+        "CPU SAMPLES" => Some(HprofTable::Samples),
+        "CPU TIME (ms)" => Some(HprofTable::Times(total?)),
+        "MONITOR TIME" | "MONITOR TIME (ms)" => Some(HprofTable::Monitors(total?)),
+        "SITES" => Some(HprofTable::Sites),
         _ => None,
     }
 }
 
 /// The words of a row after its rank: shares, counts, then the number of the stack.
-fn row<'a>(table: Table, mut words: impl Iterator<Item = &'a str>) -> Option<Row> {
+fn row<'a>(table: HprofTable, mut words: impl Iterator<Item = &'a str>) -> Option<RankedSite> {
     let share = words.next()?.strip_suffix('%')?.parse::<f64>().ok()?;
     words.next()?.strip_suffix('%')?;
     let share = (share.clamp(0.0, 100.0) * 100.0).round() as u64;
     let count = words.next()?.parse().ok()?;
     let mut allocated = 0;
-    if table == Table::Sites {
+    if table == HprofTable::Sites {
         // Live objects, allocated bytes, allocated objects.
         words.next()?.parse::<u64>().ok()?;
         allocated = words.next()?.parse().ok()?;
         words.next()?.parse::<u64>().ok()?;
     }
-    Some(Row { trace: words.next()?.parse().ok()?, share, count, allocated })
+    Some(RankedSite { trace: words.next()?.parse().ok()?, share, count, allocated })
 }
 
 #[cfg(test)]

@@ -21,7 +21,7 @@ pub const FORMAT: Format = Format {
 /// True for text whose first line names the columns of a call tree.
 pub fn sniff(input: &Input) -> bool {
     let head = text::head(input);
-    text::lines(&head).next().is_some_and(|line| Columns::of(&shown(line)).is_some())
+    text::lines(&head).next().is_some_and(|line| InstrumentsColumns::of(&shown(line)).is_some())
 }
 
 /// What the second column holds.
@@ -33,11 +33,11 @@ enum Second {
     Count,
 }
 
-struct Columns {
+struct InstrumentsColumns {
     second: Second,
 }
 
-impl Columns {
+impl InstrumentsColumns {
     fn of(line: &str) -> Option<Self> {
         let names: Vec<_> = line.split('\t').map(str::trim).collect();
         let (first, second, last) = (names.first()?, names.get(1)?, names.last()?);
@@ -59,7 +59,7 @@ pub fn read(input: Input, options: &ReadOptions) -> Result<Profile, ReadError> {
     let bytes = text::read_whole(input)?;
     let mut builder = options.builder();
     let mut lines = text::lines(&bytes);
-    let Some(columns) = lines.next().and_then(|line| Columns::of(&shown(line))) else {
+    let Some(columns) = lines.next().and_then(|line| InstrumentsColumns::of(&shown(line))) else {
         return Err(ReadError::malformed(0, "the columns of a call tree are missing"));
     };
     let mut metrics: Option<(MetricId, Option<MetricId>)> = None;
@@ -138,7 +138,7 @@ pub fn read(input: Input, options: &ReadOptions) -> Result<Profile, ReadError> {
     Ok(builder.finish())
 }
 
-struct Row<'a> {
+struct InstrumentsRow<'a> {
     cost: Cost<'a>,
     second: &'a str,
     indent: usize,
@@ -146,7 +146,7 @@ struct Row<'a> {
 }
 
 /// `4.93 s  100.0%\t0 s\t   start`.
-fn row(line: &str) -> Option<Row<'_>> {
+fn row(line: &str) -> Option<InstrumentsRow<'_>> {
     let mut columns = line.split('\t');
     let first = columns.next()?;
     let second = columns.next()?.trim();
@@ -154,7 +154,7 @@ fn row(line: &str) -> Option<Row<'_>> {
     let symbol = last.trim_start();
     let indent = last.len() - symbol.len();
     let cost = Cost::parse(first.trim())?;
-    (!symbol.is_empty()).then(|| Row { cost, second, indent, symbol: symbol.trim_end() })
+    (!symbol.is_empty()).then(|| InstrumentsRow { cost, second, indent, symbol: symbol.trim_end() })
 }
 
 /// `example_app (40414)`: the line of a process.

@@ -61,8 +61,8 @@ use crate::error::ReadError;
 use crate::format::{Format, ReadOptions};
 use crate::input::Input;
 use chunk::read_chunk;
-use header::{HEADER_BYTES, Header, MAGIC};
-use recording::Recording;
+use header::{ChunkHeader, HEADER_BYTES, MAGIC};
+use recording::JfrRecording;
 use walk::next_chunk;
 
 /// How much is read at a time where no chunk says how much there is.
@@ -85,10 +85,10 @@ pub fn sniff(input: &Input) -> bool {
 /// Reads a recording.
 pub fn read(input: Input, options: &ReadOptions) -> Result<Profile, ReadError> {
     let mut feed = Feed { stream: input.into_stream()?, buffer: Vec::new(), start: 0, passed: 0 };
-    let mut recording = Recording::new(options.builder());
+    let mut recording = JfrRecording::new(options.builder());
     let mut unfinished = false;
     while feed.fill(HEADER_BYTES as u64, &mut recording) {
-        let Some(header) = Header::read(feed.bytes()) else {
+        let Some(header) = ChunkHeader::read(feed.bytes()) else {
             let first = feed.passed;
             let skipped = feed.skip_to_chunk(&mut recording);
             // Behind a chunk that is still being written stand events whose stacks are not written yet.
@@ -124,8 +124,8 @@ pub fn read(input: Input, options: &ReadOptions) -> Result<Profile, ReadError> {
 }
 
 /// Recordings of Oracle's JDK 7 and 8 share nothing with later ones but their first four bytes.
-fn old_format(header: &Header) -> ReadError {
-    let Header { major, minor, .. } = header;
+fn old_format(header: &ChunkHeader) -> ReadError {
+    let ChunkHeader { major, minor, .. } = header;
     let what = format!(
         "this is a recording of Oracle JDK 7 or 8 (chunk version {major}.{minor}), a format that ended with JDK 9"
     );
@@ -157,7 +157,7 @@ impl Feed {
 
     /// Makes sure that so many bytes are there, or all that are left; false when none are. What a header claims is only
     /// believed as far as bytes arrive.
-    fn fill(&mut self, wanted: u64, recording: &mut Recording) -> bool {
+    fn fill(&mut self, wanted: u64, recording: &mut JfrRecording) -> bool {
         let have = self.bytes().len() as u64;
         if have < wanted {
             // Moving what is left to the front costs at most what was passed since the last time.
@@ -177,7 +177,7 @@ impl Feed {
     }
 
     /// Passes over bytes up to the next chunk or the end, and says how many.
-    fn skip_to_chunk(&mut self, recording: &mut Recording) -> u64 {
+    fn skip_to_chunk(&mut self, recording: &mut JfrRecording) -> u64 {
         let before = self.passed;
         let mut from = 1;
         loop {

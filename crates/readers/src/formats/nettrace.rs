@@ -24,9 +24,11 @@ use perfblame_native::{demangle, layer_of};
 use crate::error::ReadError;
 use crate::format::{Format, ReadOptions};
 use crate::input::Input;
-use blocks::{Block, Blocks, Event, Kind, Trace, u32_at, u64_at};
-use methods::{Method, Methods};
-use modules::Modules;
+use blocks::{
+    NettraceBlock, NettraceBlockKind, NettraceBlocks, NettraceEvent, NettraceTrace, u32_at, u64_at,
+};
+use methods::{NettraceMethod, NettraceMethods};
+use modules::NettraceModules;
 use version6::{Description, ThreadRow};
 
 /// The row of this format.
@@ -47,17 +49,17 @@ pub fn sniff(input: &Input) -> bool {
 pub fn read(input: Input, options: &ReadOptions) -> Result<Profile, ReadError> {
     let bytes = input.read_all()?;
     let mut builder = options.builder();
-    let (trace, mut blocks) = Blocks::open(&bytes)?;
-    let mut methods = Methods::default();
-    let mut modules = Modules::default();
-    let mut tables = Tables::default();
+    let (trace, mut blocks) = NettraceBlocks::open(&bytes)?;
+    let mut methods = NettraceMethods::default();
+    let mut modules = NettraceModules::default();
+    let mut tables = NettraceTables::default();
     for block in blocks.by_ref() {
         tables.take(&block);
-        let Block::Events(events) = block else { continue };
+        let NettraceBlock::Events(events) = block else { continue };
         for event in events.map_while(Result::ok) {
             match tables.kinds.get(&event.metadata) {
-                Some(Kind::Method) => methods.add(event.payload),
-                Some(Kind::System) => {
+                Some(NettraceBlockKind::Method) => methods.add(event.payload),
+                Some(NettraceBlockKind::System) => {
                     let Some(about) = tables.descriptions.get(&event.metadata) else { continue };
                     let pid = tables.thread(event.thread, &trace).pid.unwrap_or(0);
                     modules.add(&about.name, &about.fields, event.payload, pid);
@@ -77,13 +79,13 @@ pub fn read(input: Input, options: &ReadOptions) -> Result<Profile, ReadError> {
             "the trace does not say which methods there are: frames are addresses".to_owned()
         });
     }
-    let mut samples = Samples::new(&mut builder, &trace, methods, modules);
-    let (_, blocks) = Blocks::open(&bytes)?;
+    let mut samples = NettraceSamples::new(&mut builder, &trace, methods, modules);
+    let (_, blocks) = NettraceBlocks::open(&bytes)?;
     for block in blocks {
         tables.take(&block);
         match block {
-            Block::Stacks(stacks) => samples.take_stacks(stacks),
-            Block::Events(events) => {
+            NettraceBlock::Stacks(stacks) => samples.take_stacks(stacks),
+            NettraceBlock::Events(events) => {
                 for event in events {
                     let Ok(event) = event else {
                         builder.warn("damaged-records", || {
@@ -94,7 +96,9 @@ pub fn read(input: Input, options: &ReadOptions) -> Result<Profile, ReadError> {
                     samples.take(&mut builder, &tables, &event);
                 }
             }
-            Block::Metadata(_) | Block::Descriptions(_) | Block::Threads(_) => {}
+            NettraceBlock::Metadata(_)
+            | NettraceBlock::Descriptions(_)
+            | NettraceBlock::Threads(_) => {}
         }
     }
     Ok(builder.finish())
@@ -102,22 +106,22 @@ pub fn read(input: Input, options: &ReadOptions) -> Result<Profile, ReadError> {
 
 /// What events refer to, as of the block at hand.
 #[derive(Default)]
-struct Tables {
-    kinds: HashMap<u32, Kind>,
+struct NettraceTables {
+    kinds: HashMap<u32, NettraceBlockKind>,
     /// Of version 6 only.
     descriptions: HashMap<u32, Description>,
     threads: HashMap<u64, ThreadRow>,
 }
 
-impl Tables {
-    fn take(&mut self, block: &Block<'_>) {
+impl NettraceTables {
+    fn take(&mut self, block: &NettraceBlock<'_>) {
         match block {
-            Block::Metadata(events) => {
+            NettraceBlock::Metadata(events) => {
                 for event in events.clone().map_while(Result::ok) {
                     blocks::take_metadata(&mut self.kinds, event.payload);
                 }
             }
-            Block::Descriptions(body) => {
+            NettraceBlock::Descriptions(body) => {
                 for description in version6::descriptions(body) {
                     let id = description.id;
                     // A number may have stood for another event before.
@@ -128,23 +132,23 @@ impl Tables {
                     self.descriptions.insert(id, description);
                 }
             }
-            Block::Threads(body) => self.threads.extend(version6::threads(body)),
-            Block::Stacks(_) | Block::Events(_) => {}
+            NettraceBlock::Threads(body) => self.threads.extend(version6::threads(body)),
+            NettraceBlock::Stacks(_) | NettraceBlock::Events(_) => {}
         }
     }
 
     /// The thread of an event; before version 6 its number is the system's.
-    fn thread(&self, index: u64, trace: &Trace) -> ThreadRow {
+    fn thread(&self, index: u64, trace: &NettraceTrace) -> ThreadRow {
         let row = self.threads.get(&index).cloned();
         row.unwrap_or(ThreadRow { name: String::new(), pid: Some(trace.pid), tid: Some(index) })
     }
 }
 
 /// What turns events into values of contexts.
-struct Samples<'a> {
-    trace: Trace,
-    methods: Methods,
-    modules: Modules,
+struct NettraceSamples<'a> {
+    trace: NettraceTrace,
+    methods: NettraceMethods,
+    modules: NettraceModules,
     taken: MetricId,
     allocated: Option<MetricId>,
     unmanaged: FrameId,
@@ -156,12 +160,12 @@ struct Samples<'a> {
     stack: Vec<FrameId>,
 }
 
-impl<'a> Samples<'a> {
+impl<'a> NettraceSamples<'a> {
     fn new(
         builder: &mut ProfileBuilder,
-        trace: &Trace,
-        methods: Methods,
-        modules: Modules,
+        trace: &NettraceTrace,
+        methods: NettraceMethods,
+        modules: NettraceModules,
     ) -> Self {
         let taken = builder.metric(Metric::sampled("samples", Unit::Count));
         builder.info.producer = Some(".NET EventPipe".to_owned());
@@ -184,18 +188,23 @@ impl<'a> Samples<'a> {
         }
     }
 
-    fn take_stacks(&mut self, stacks: blocks::Stacks<'a>) {
+    fn take_stacks(&mut self, stacks: blocks::NettraceStacks<'a>) {
         for (id, stack) in stacks {
             self.stacks.insert(id, stack);
             self.contexts.remove(&id);
         }
     }
 
-    fn take(&mut self, builder: &mut ProfileBuilder, tables: &Tables, event: &Event) {
+    fn take(
+        &mut self,
+        builder: &mut ProfileBuilder,
+        tables: &NettraceTables,
+        event: &NettraceEvent,
+    ) {
         let (metric, value, is_unmanaged) = match tables.kinds.get(&event.metadata) {
             // 1 is code that the runtime does not manage, 2 is managed code.
-            Some(Kind::Sample) => (self.taken, 1, u32_at(event.payload, 0) == Some(1)),
-            Some(Kind::Allocation) => {
+            Some(NettraceBlockKind::Sample) => (self.taken, 1, u32_at(event.payload, 0) == Some(1)),
+            Some(NettraceBlockKind::Allocation) => {
                 // The amount of 32 bits comes first, that of 64 bits behind it where there is one.
                 let amount =
                     u64_at(event.payload, 10).or_else(|| u32_at(event.payload, 0).map(u64::from));
@@ -204,7 +213,7 @@ impl<'a> Samples<'a> {
                 });
                 (metric, i64::try_from(amount.unwrap_or(0)).unwrap_or(i64::MAX), false)
             }
-            Some(Kind::Valued) => {
+            Some(NettraceBlockKind::Valued) => {
                 let Some(about) = tables.descriptions.get(&event.metadata) else { return };
                 let value = about.fields.number(event.payload, "Value").unwrap_or(1);
                 let count = i64::try_from(value).unwrap_or(i64::MAX);
@@ -296,7 +305,7 @@ impl<'a> Samples<'a> {
     }
 }
 
-fn managed(builder: &mut ProfileBuilder, method: &Method) -> FunctionId {
+fn managed(builder: &mut ProfileBuilder, method: &NettraceMethod) -> FunctionId {
     let name = match method.class.as_str() {
         "" => builder.string(&method.name),
         class => builder.string(&format!("{class}.{}", method.name)),

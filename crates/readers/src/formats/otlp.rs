@@ -13,12 +13,12 @@ mod tables;
 use perfblame_cct::{Profile, ProfileBuilder};
 
 use crate::encodings::json::Cursor;
-use crate::encodings::protobuf::{Fault, Field, Message, Value};
+use crate::encodings::protobuf::{Field, Message, ProtobufFault, ProtobufValue};
 use crate::error::ReadError;
 use crate::format::{Format, ReadOptions};
 use crate::input::Input;
-use samples::Samples;
-use tables::Tables;
+use samples::OtlpSamples;
+use tables::OtlpTables;
 
 /// This format's row in the table.
 pub const FORMAT: Format = Format {
@@ -45,7 +45,9 @@ fn framed(bytes: &[u8]) -> Option<&[u8]> {
 fn looks_right(head: &[u8]) -> bool {
     let mut found = false;
     for field in Message::beginning(head) {
-        let Ok(Field { number, value: Value::Bytes(bytes), .. }) = field else { return false };
+        let Ok(Field { number, value: ProtobufValue::Bytes(bytes), .. }) = field else {
+            return false;
+        };
         match number {
             1 if looks_like_resource_profiles(bytes) => found = true,
             // Resources may come without profiles.
@@ -70,10 +72,11 @@ fn looks_like_profile(bytes: &[u8]) -> bool {
     let mut types = 0;
     for field in Message::beginning(bytes).map_while(Result::ok) {
         match (field.number, field.value) {
-            (1, Value::Bytes(inner)) => {
+            (1, ProtobufValue::Bytes(inner)) => {
                 let is_type = Message::beginning(inner).all(|inner| {
                     inner.is_ok_and(|inner| {
-                        (1..=3).contains(&inner.number) && matches!(inner.value, Value::Varint(_))
+                        (1..=3).contains(&inner.number)
+                            && matches!(inner.value, ProtobufValue::Varint(_))
                     })
                 });
                 if !is_type || inner.is_empty() {
@@ -82,7 +85,7 @@ fn looks_like_profile(bytes: &[u8]) -> bool {
                 types += 1;
             }
             (1, _) => return false,
-            (2, Value::Bytes(_)) | (3..=22, _) => {}
+            (2, ProtobufValue::Bytes(_)) | (3..=22, _) => {}
             _ => return false,
         }
     }
@@ -92,7 +95,7 @@ fn looks_like_profile(bytes: &[u8]) -> bool {
 fn looks_like_dictionary(bytes: &[u8]) -> bool {
     let mut fields = 0;
     for field in Message::beginning(bytes).map_while(Result::ok) {
-        if !(1..=7).contains(&field.number) || !matches!(field.value, Value::Bytes(_)) {
+        if !(1..=7).contains(&field.number) || !matches!(field.value, ProtobufValue::Bytes(_)) {
             return false;
         }
         fields += 1;
@@ -105,7 +108,7 @@ fn looks_like_dictionary(bytes: &[u8]) -> bool {
 pub fn read(input: Input, options: &ReadOptions) -> Result<Profile, ReadError> {
     let bytes = input.read_all()?;
     let mut builder = options.builder();
-    let mut samples = Samples::default();
+    let mut samples = OtlpSamples::default();
     let head = &bytes[..bytes.len().min(64 << 10)];
     if json::sniff(head) {
         read_json(&mut builder, &mut samples, &bytes)?;
@@ -120,7 +123,7 @@ pub fn read(input: Input, options: &ReadOptions) -> Result<Profile, ReadError> {
 
 fn read_json(
     builder: &mut ProfileBuilder,
-    samples: &mut Samples,
+    samples: &mut OtlpSamples,
     bytes: &[u8],
 ) -> Result<(), ReadError> {
     let mut cursor = Cursor::new(bytes);
@@ -143,7 +146,7 @@ fn read_json(
 
 fn read_framed(
     builder: &mut ProfileBuilder,
-    samples: &mut Samples,
+    samples: &mut OtlpSamples,
     bytes: &[u8],
 ) -> Result<(), ReadError> {
     let mut rest = bytes;
@@ -167,7 +170,7 @@ fn read_framed(
     Ok(())
 }
 
-fn warn_damaged(builder: &mut ProfileBuilder, fault: Fault) {
+fn warn_damaged(builder: &mut ProfileBuilder, fault: ProtobufFault) {
     builder.warn("damaged-records", || {
         format!("records that contradict the format were left out, first at byte {}", fault.offset)
     });
@@ -176,7 +179,7 @@ fn warn_damaged(builder: &mut ProfileBuilder, fault: Fault) {
 /// Reads one message: its dictionary first, wherever it stands.
 fn read_message(
     builder: &mut ProfileBuilder,
-    samples: &mut Samples,
+    samples: &mut OtlpSamples,
     message: Message,
 ) -> Result<(), ReadError> {
     let mut dictionary = None;
@@ -190,7 +193,7 @@ fn read_message(
             Err(fault) => warn_damaged(builder, fault),
         }
     }
-    let tables = dictionary.map(|dictionary| Tables::of_dictionary(builder, dictionary));
+    let tables = dictionary.map(|dictionary| OtlpTables::of_dictionary(builder, dictionary));
     for resource in resources {
         let result = read_resource(builder, samples, tables.as_ref(), resource);
         if let Err(fault) = result {
@@ -202,10 +205,10 @@ fn read_message(
 
 fn read_resource(
     builder: &mut ProfileBuilder,
-    samples: &mut Samples,
-    tables: Option<&Tables>,
+    samples: &mut OtlpSamples,
+    tables: Option<&OtlpTables>,
     resource: Field,
-) -> Result<(), Fault> {
+) -> Result<(), ProtobufFault> {
     // What a resource is may be told after its profiles.
     samples.start_resource();
     for field in resource.message() {
@@ -227,7 +230,7 @@ fn read_resource(
     Ok(())
 }
 
-fn take_scope(builder: &mut ProfileBuilder, scope: Field) -> Result<(), Fault> {
+fn take_scope(builder: &mut ProfileBuilder, scope: Field) -> Result<(), ProtobufFault> {
     let (mut name, mut version) = (String::new(), String::new());
     for field in scope.message() {
         let field = field?;

@@ -26,8 +26,8 @@ use crate::format::{Format, ReadOptions, TraceRead, Tracer};
 use crate::input::Input;
 use crate::os_trace::{self, Emitter};
 use comments::Comments;
-use header::Header;
-use metrics::{Metrics, Worth};
+use header::SampleHeader;
+use metrics::{PerfScriptMetrics, Worth};
 use nameless::NamelessFunctions;
 
 /// Lines in which the first sample must show.
@@ -49,7 +49,7 @@ pub const FORMAT: Format = Format {
 /// nothing but frames.
 pub fn sniff(input: &Input) -> bool {
     let head = text::head(input);
-    let mut above: Option<Header<'_>> = None;
+    let mut above: Option<SampleHeader<'_>> = None;
     let mut bare = 0;
     let lines = text::head_lines(input, &head);
     for line in lines.filter(|line| line.first() != Some(&b'#')).take(SNIFFED_LINES) {
@@ -79,7 +79,7 @@ pub fn sniff(input: &Input) -> bool {
 }
 
 /// A line that begins a sample beyond doubt: one with ids, or with both time and event.
-fn sure_header(line: &[u8]) -> Option<Header<'_>> {
+fn sure_header(line: &[u8]) -> Option<SampleHeader<'_>> {
     if line.first().is_none_or(|first| matches!(first, b' ' | b'\t')) {
         return header::strict(line).filter(|header| header.time.is_some());
     }
@@ -121,7 +121,7 @@ fn read_lines(
     trace: Option<Emitter<'_>>,
 ) -> Result<(Profile, Placement), ReadError> {
     let mut blocks = Blocks::new(input)?;
-    let mut reader = Reader::new(options.builder(), trace);
+    let mut reader = PerfScriptReader::new(options.builder(), trace);
     while let Some(block) = blocks.next()? {
         for line in text::lines(block) {
             reader.line(line);
@@ -134,14 +134,14 @@ fn read_lines(
 }
 
 /// The sample being read.
-struct Sample {
+struct ScriptSample {
     thread: Option<ThreadId>,
     time: Option<i64>,
     /// None where samples are handed on as events.
     worth: Option<Worth>,
 }
 
-struct Reader<'s> {
+struct PerfScriptReader<'s> {
     builder: ProfileBuilder,
     /// Where events go that are handed on one by one.
     trace: Option<Emitter<'s>>,
@@ -149,17 +149,17 @@ struct Reader<'s> {
     event: Vec<u8>,
     objects: NamelessFunctions,
     comments: Comments,
-    metrics: Metrics,
+    metrics: PerfScriptMetrics,
     with_addresses: bool,
     /// From a frame's line to its frames, a range of `known_frames`.
-    frames: ByteMemo<FrameRange>,
+    frames: ByteMemo<LineFrames>,
     known_frames: Vec<FrameId>,
     threads: ByteMemo<ThreadId>,
     /// From an inlined frame and the binary around it to the frame within that binary.
     inlined: HashMap<(FrameId, Option<StringId>), FrameId>,
     /// From a frame and its source line's text to the frame at that line.
     placed: HashMap<(FrameId, Vec<u8>), FrameId>,
-    open: Option<Sample>,
+    open: Option<ScriptSample>,
     /// Frames of the open sample, innermost first.
     stack: Vec<FrameId>,
     /// How many frames at the end of `stack` are inlined into one that is still to come.
@@ -173,13 +173,13 @@ struct Reader<'s> {
 }
 
 #[derive(Clone, Copy)]
-struct FrameRange {
+struct LineFrames {
     start: u32,
     count: u16,
     inlined: bool,
 }
 
-impl<'s> Reader<'s> {
+impl<'s> PerfScriptReader<'s> {
     fn new(builder: ProfileBuilder, trace: Option<Emitter<'s>>) -> Self {
         Self {
             // Calls from different places of a function are different calls.
@@ -189,7 +189,7 @@ impl<'s> Reader<'s> {
             event: Vec::new(),
             objects: NamelessFunctions::default(),
             comments: Comments::default(),
-            metrics: Metrics::default(),
+            metrics: PerfScriptMetrics::default(),
             frames: ByteMemo::new(),
             known_frames: Vec::new(),
             threads: ByteMemo::new(),
@@ -271,7 +271,7 @@ impl<'s> Reader<'s> {
         });
     }
 
-    fn begin(&mut self, line: &[u8], header: Header<'_>) {
+    fn begin(&mut self, line: &[u8], header: SampleHeader<'_>) {
         self.end();
         if header.event.starts_with(b"PERF_RECORD_") {
             return self.record(header.event, header.rest);
@@ -296,7 +296,7 @@ impl<'s> Reader<'s> {
             let Self { builder, comments, metrics, .. } = self;
             Some(metrics.worth(builder, comments, header.event, header.period))
         };
-        self.open = Some(Sample { thread, time: header.time, worth });
+        self.open = Some(ScriptSample { thread, time: header.time, worth });
         self.rest.clear();
         self.rest.extend_from_slice(trim(header.rest));
     }
@@ -315,7 +315,7 @@ impl<'s> Reader<'s> {
         });
     }
 
-    fn thread(&mut self, line: &[u8], header: &Header<'_>) -> Option<ThreadId> {
+    fn thread(&mut self, line: &[u8], header: &SampleHeader<'_>) -> Option<ThreadId> {
         if header.comm.is_empty() && header.tid.is_none() {
             return None;
         }
@@ -351,7 +351,7 @@ impl<'s> Reader<'s> {
                 let address = line.address().filter(|_| self.with_addresses);
                 symbol::intern(&mut self.builder, &text, address, &mut self.known_frames);
                 let count = (self.known_frames.len() - start).min(usize::from(u16::MAX)) as u16;
-                let range = FrameRange { start: start as u32, count, inlined: text.inlined };
+                let range = LineFrames { start: start as u32, count, inlined: text.inlined };
                 self.frames.insert(hash, key, range);
                 range
             }
@@ -451,10 +451,10 @@ impl<'s> Reader<'s> {
             return;
         }
         let worth = self.metrics.worth(&mut self.builder, &self.comments, b"", None);
-        self.add(&Sample { thread: None, time: None, worth: Some(worth) });
+        self.add(&ScriptSample { thread: None, time: None, worth: Some(worth) });
     }
 
-    fn add(&mut self, sample: &Sample) {
+    fn add(&mut self, sample: &ScriptSample) {
         self.pending = 0;
         self.stack.reverse();
         let Some(worth) = sample.worth else { return self.hand_on(sample) };
@@ -473,7 +473,7 @@ impl<'s> Reader<'s> {
     }
 
     /// Hands the sample on as an event.
-    fn hand_on(&mut self, sample: &Sample) {
+    fn hand_on(&mut self, sample: &ScriptSample) {
         let (Some(time), Some(thread)) = (sample.time, sample.thread) else {
             self.stack.clear();
             self.builder.warn("events-without-time", || {

@@ -18,7 +18,7 @@ use crate::encodings::text::{self, number, shown, trim};
 use crate::error::ReadError;
 use crate::format::{Format, ReadOptions, TraceRead, Tracer};
 use crate::input::Input;
-use crate::os_trace::syscalls::Machine;
+use crate::os_trace::syscalls::SyscallMachine;
 use crate::os_trace::text_events::{FrameParts, Lines, Says, TextEvent, TextEvents, read_lines};
 use crate::os_trace::{Traced, from_text, leaving, leaving_by_bits};
 
@@ -55,7 +55,7 @@ pub fn sniff(input: &Input) -> bool {
 
 /// Reads calls as a profile.
 pub fn read(input: Input, options: &ReadOptions) -> Result<Profile, ReadError> {
-    Ok(read_lines(input, options, None, Reader::default())?.0)
+    Ok(read_lines(input, options, None, PerfTraceReader::default())?.0)
 }
 
 /// Hands the calls to `sink`, if they have stacks; else it is a profile.
@@ -70,7 +70,8 @@ pub(crate) fn read_trace(
     if !stacks {
         return Ok(TraceRead::Profile(Box::new(read(input, options)?)));
     }
-    let (profile, placement, _) = read_lines(input, options, Some(sink), Reader::default())?;
+    let (profile, placement, _) =
+        read_lines(input, options, Some(sink), PerfTraceReader::default())?;
     Ok(TraceRead::Trace(Box::new(profile), placement))
 }
 
@@ -80,7 +81,7 @@ fn lost(line: &[u8]) -> Option<u64> {
 }
 
 #[derive(Debug, PartialEq, Eq)]
-struct Header<'a> {
+struct PerfTraceHeader<'a> {
     /// Nanoseconds; none for a call that began before the trace.
     time: Option<i64>,
     took: Option<i64>,
@@ -99,7 +100,7 @@ fn milliseconds(text: &[u8]) -> Option<i64> {
     Some(seconds(text)? / 1000)
 }
 
-fn header(line: &[u8]) -> Option<Header<'_>> {
+fn header(line: &[u8]) -> Option<PerfTraceHeader<'_>> {
     let text = trim(line);
     let end = memchr::memchr(b' ', text)?;
     let word = text.get(..end)?;
@@ -137,7 +138,7 @@ fn header(line: &[u8]) -> Option<Header<'_>> {
         return None;
     }
     let done = event || continued || !fields.ends_with(b"...");
-    Some(Header { time, took, comm, tid, name, fields, done })
+    Some(PerfTraceHeader { time, took, comm, tid, name, fields, done })
 }
 
 /// `read(fd: 3…` or `... [continued]: read())…`: name, what is behind the parenthesis, and whether it is the second half.
@@ -171,7 +172,7 @@ fn event_says(name: &str, fields: &str) -> (Says, String) {
         "sched:sched_wakeup" | "sched:sched_waking" | "sched:sched_wakeup_new" => {
             tid(", pid: ").map_or(Traced::Other, Traced::Wakeup)
         }
-        _ => match from_text(name, "", Machine::default()) {
+        _ => match from_text(name, "", SyscallMachine::default()) {
             Traced::Enter(call) => return (Says::Enter, call.to_owned()),
             Traced::Exit(call) => return (Says::Exit, call.to_owned()),
             Traced::PageFault => Traced::PageFault,
@@ -183,13 +184,13 @@ fn event_says(name: &str, fields: &str) -> (Says, String) {
 }
 
 #[derive(Default)]
-struct Reader {
+struct PerfTraceReader {
     open: Option<TextEvent>,
     /// Threads whose call has only its first half so far.
     unfinished: BTreeSet<Option<u64>>,
 }
 
-impl Reader {
+impl PerfTraceReader {
     fn close(&mut self, events: &mut TextEvents<'_>) {
         if let Some(event) = self.open.take() {
             events.end(event);
@@ -197,7 +198,7 @@ impl Reader {
     }
 }
 
-impl Lines for Reader {
+impl Lines for PerfTraceReader {
     fn line(&mut self, events: &mut TextEvents<'_>, line: &[u8]) {
         let text = trim(line);
         if text.is_empty() {
@@ -205,7 +206,7 @@ impl Lines for Reader {
         }
         if let Some(header) = header(line) {
             self.close(events);
-            let Header { time, took, comm, tid, name, fields, done } = header;
+            let PerfTraceHeader { time, took, comm, tid, name, fields, done } = header;
             if !done {
                 // The second half has all of this, and the stack.
                 self.unfinished.insert(tid);

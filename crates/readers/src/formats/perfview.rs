@@ -47,7 +47,7 @@ pub fn read(input: Input, options: &ReadOptions) -> Result<Profile, ReadError> {
     let bytes = input.read_all()?;
     let mut builder = options.builder();
     let metric = Metric { decimals: DECIMALS as u8, ..Metric::sampled("metric", Unit::Count) };
-    let mut reader = Reader {
+    let mut reader = PerfviewReader {
         metric: builder.metric(metric),
         count: builder.metric(Metric::sampled("samples", Unit::Count)),
         builder,
@@ -81,7 +81,7 @@ pub fn read(input: Input, options: &ReadOptions) -> Result<Profile, ReadError> {
 
 /// What a frame's text says.
 #[derive(Clone, Copy, Debug)]
-enum Row {
+enum PerfviewRow {
     Code(FrameId),
     /// A process, with its id where the text has it.
     Process(perfblame_cct::StringId, Option<u64>),
@@ -92,7 +92,7 @@ enum Row {
 
 /// Where a stack leads.
 #[derive(Clone, Copy, Debug, Default)]
-struct Place {
+struct PerfviewPlace {
     at: Option<Cursor>,
     thread: Option<Thread>,
     broken: bool,
@@ -100,17 +100,17 @@ struct Place {
     open: bool,
 }
 
-struct Reader {
+struct PerfviewReader {
     builder: ProfileBuilder,
     metric: MetricId,
     count: MetricId,
-    frames: HashMap<i64, Row>,
+    frames: HashMap<i64, PerfviewRow>,
     /// Caller and frame of each stack.
     stacks: HashMap<i64, (i64, i64)>,
-    places: HashMap<i64, Place>,
+    places: HashMap<i64, PerfviewPlace>,
 }
 
-impl Reader {
+impl PerfviewReader {
     fn frame(&mut self, element: &Element, text: &str) {
         let Some(id) = element.number("ID") else {
             return self.damaged("frames");
@@ -169,7 +169,7 @@ impl Reader {
     }
 
     /// Where a stack leads; none for a stack that does not exist.
-    fn place(&mut self, stack: i64) -> Option<Place> {
+    fn place(&mut self, stack: i64) -> Option<PerfviewPlace> {
         // From the stack up to one that is known, then down again.
         let mut chain = Vec::new();
         let mut next = stack;
@@ -179,16 +179,17 @@ impl Reader {
                     self.builder.warn("broken-stacks", || {
                         "stacks that call themselves were cut".to_owned()
                     });
-                    break Place::default();
+                    break PerfviewPlace::default();
                 }
                 (Some(known), _) => break *known,
                 (None, Some((caller, frame))) => {
                     chain.push((next, *frame));
-                    self.places.insert(next, Place { open: true, ..Place::default() });
+                    self.places
+                        .insert(next, PerfviewPlace { open: true, ..PerfviewPlace::default() });
                     next = *caller;
                 }
                 (None, None) if chain.is_empty() => return None,
-                (None, None) => break Place::default(),
+                (None, None) => break PerfviewPlace::default(),
             }
         };
         for (stack, frame) in chain.into_iter().rev() {
@@ -198,7 +199,7 @@ impl Reader {
         Some(place)
     }
 
-    fn step(&mut self, above: Place, frame: i64) -> Place {
+    fn step(&mut self, above: PerfviewPlace, frame: i64) -> PerfviewPlace {
         let builder = &mut self.builder;
         match self.frames.get(&frame) {
             None => {
@@ -207,17 +208,17 @@ impl Reader {
                 });
                 above
             }
-            Some(Row::Broken) => Place { broken: true, ..above },
-            Some(Row::Process(name, pid)) => {
+            Some(PerfviewRow::Broken) => PerfviewPlace { broken: true, ..above },
+            Some(PerfviewRow::Process(name, pid)) => {
                 let empty = builder.string("");
                 let thread = Thread { process: Some(*name), pid: *pid, ..Thread::named(empty) };
-                Place { thread: Some(thread), ..above }
+                PerfviewPlace { thread: Some(thread), ..above }
             }
-            Some(Row::Thread(name, tid)) => {
+            Some(PerfviewRow::Thread(name, tid)) => {
                 let thread = above.thread.unwrap_or(Thread::named(*name));
-                Place { thread: Some(Thread { name: *name, tid: *tid, ..thread }), ..above }
+                PerfviewPlace { thread: Some(Thread { name: *name, tid: *tid, ..thread }), ..above }
             }
-            Some(Row::Code(frame)) => {
+            Some(PerfviewRow::Code(frame)) => {
                 let at = match above.at {
                     Some(above) => builder.child(above, *frame),
                     None if above.broken => {
@@ -226,15 +227,15 @@ impl Reader {
                     }
                     None => builder.root(*frame),
                 };
-                Place { at: Some(at), ..above }
+                PerfviewPlace { at: Some(at), ..above }
             }
         }
     }
 }
 
-fn row_of(text: &str, builder: &mut ProfileBuilder) -> Row {
+fn row_of(text: &str, builder: &mut ProfileBuilder) -> PerfviewRow {
     if text == "BROKEN" {
-        return Row::Broken;
+        return PerfviewRow::Broken;
     }
     // `Process64 devenv (1234) Args: …`, `Process devenv (1234)`
     if let Some(rest) = text.strip_prefix("Process")
@@ -242,7 +243,7 @@ fn row_of(text: &str, builder: &mut ProfileBuilder) -> Row {
         && matches!(bits, "" | "32" | "64")
         && let Some((name, pid)) = name_and_id(rest)
     {
-        return Row::Process(builder.string(name), Some(pid));
+        return PerfviewRow::Process(builder.string(name), Some(pid));
     }
     // `Thread (1234) CPU=10ms (Startup Thread)`
     if let Some(rest) = text.strip_prefix("Thread ")
@@ -250,7 +251,7 @@ fn row_of(text: &str, builder: &mut ProfileBuilder) -> Row {
     {
         let role = text.rsplit_once(" (").and_then(|(_, role)| role.strip_suffix(')'));
         let role = role.filter(|role| role.parse::<u64>().is_err()).unwrap_or("");
-        return Row::Thread(builder.string(role), Some(tid));
+        return PerfviewRow::Thread(builder.string(role), Some(tid));
     }
     let (module, method) = match text.split_once('!') {
         Some((module, method)) if !module.is_empty() && !module.contains(' ') => {
@@ -273,7 +274,7 @@ fn row_of(text: &str, builder: &mut ProfileBuilder) -> Row {
         ..Function::named(builder.string(method))
     };
     let function = builder.function(function);
-    Row::Code(builder.frame(Frame::of(function)))
+    PerfviewRow::Code(builder.frame(Frame::of(function)))
 }
 
 /// `name (id) …`

@@ -29,7 +29,7 @@ fn event(line: &str) -> Option<(&str, i64)> {
     Some((name, rest.strip_suffix(" samples]")?.parse().ok()?))
 }
 
-struct Row<'a> {
+struct PmcstatRow<'a> {
     indent: usize,
     count: i64,
     name: &'a str,
@@ -37,7 +37,7 @@ struct Row<'a> {
 }
 
 /// ` 100.0%  [7447]      zio_compress_data @ /boot/kernel/zfs.ko`.
-fn row(line: &str) -> Option<Row<'_>> {
+fn row(line: &str) -> Option<PmcstatRow<'_>> {
     let text = line.trim_start();
     let indent = line.len() - text.len();
     let (share, rest) = text.split_once('%')?;
@@ -48,10 +48,10 @@ fn row(line: &str) -> Option<Row<'_>> {
         Some((name, module)) => (name, Some(module)),
         None => (rest, None),
     };
-    Some(Row { indent, count: count.trim().parse().ok()?, name, module })
+    Some(PmcstatRow { indent, count: count.trim().parse().ok()?, name, module })
 }
 
-struct Open {
+struct PmcstatOpen {
     indent: usize,
     frame: FrameId,
     module: Option<String>,
@@ -64,7 +64,7 @@ pub fn read(input: Input, options: &ReadOptions) -> Result<Profile, ReadError> {
     let bytes = text::read_whole(input)?;
     let mut builder = options.builder();
     let mut metric = None;
-    let mut open: Vec<Open> = Vec::new();
+    let mut open: Vec<PmcstatOpen> = Vec::new();
     for line in text::lines(&bytes).chain([b"".as_slice()]) {
         let text = shown(line);
         let found = row(&text);
@@ -92,14 +92,14 @@ pub fn read(input: Input, options: &ReadOptions) -> Result<Profile, ReadError> {
         if let Some(above) = open.last_mut() {
             above.inside = above.inside.saturating_add(row.count);
         }
-        open.push(Open { indent: row.indent, frame, module, count: row.count, inside: 0 });
+        open.push(PmcstatOpen { indent: row.indent, frame, module, count: row.count, inside: 0 });
     }
     builder.info.producer = Some("pmcstat".to_owned());
     Ok(builder.finish())
 }
 
 /// The innermost open line is done: what its callers do not account for are stacks that begin with it.
-fn close(builder: &mut ProfileBuilder, metric: Option<MetricId>, open: &mut Vec<Open>) {
+fn close(builder: &mut ProfileBuilder, metric: Option<MetricId>, open: &mut Vec<PmcstatOpen>) {
     let Some(last) = open.last() else { return };
     let own = last.count.saturating_sub(last.inside).max(0);
     if own > 0 {

@@ -11,12 +11,12 @@ mod tables;
 use perfblame_cct::{Metric, Profile, ProfileBuilder};
 
 use crate::building::sample_type::{Column, add_metric, unit};
-use crate::encodings::protobuf::{Fault, Field, Message, Value};
+use crate::encodings::protobuf::{Field, Message, ProtobufFault, ProtobufValue};
 use crate::error::ReadError;
 use crate::format::{Format, ReadOptions};
 use crate::input::Input;
-use samples::Samples;
-use tables::Tables;
+use samples::PprofSamples;
+use tables::PprofTables;
 
 /// Sample types that we keep; the largest number seen in real files is 8.
 const MAX_SAMPLE_TYPES: usize = 64;
@@ -74,14 +74,14 @@ fn check(field: &Field) -> Plausible {
         let fits = fields.all(|inner| {
             inner.is_ok_and(|inner| {
                 let allowed = match inner.value {
-                    Value::Varint(_) => numbers,
-                    Value::Bytes(_) => bytes,
+                    ProtobufValue::Varint(_) => numbers,
+                    ProtobufValue::Bytes(_) => bytes,
                     _ => 0,
                 };
                 inner.number < 32 && allowed & (1 << inner.number) != 0
             })
         });
-        fits && matches!(field.value, Value::Bytes(_))
+        fits && matches!(field.value, ProtobufValue::Bytes(_))
     };
     let of = |fits: bool, kind| if fits { kind } else { Plausible::No };
     match field.number {
@@ -90,10 +90,12 @@ fn check(field: &Field) -> Plausible {
         3 => of(follows(0b111_1111_1110, 0), Plausible::Record),
         4 => of(follows(0b10_1110, 0b1_0000), Plausible::Record),
         5 => of(follows(0b11_1110, 0), Plausible::Record),
-        6 => of(matches!(field.value, Value::Bytes(_)), Plausible::Text),
+        6 => of(matches!(field.value, ProtobufValue::Bytes(_)), Plausible::Text),
         11 => of(follows(0b110, 0), Plausible::Number),
         13 => Plausible::Number,
-        7..=10 | 12 | 14 | 15 => of(matches!(field.value, Value::Varint(_)), Plausible::Number),
+        7..=10 | 12 | 14 | 15 => {
+            of(matches!(field.value, ProtobufValue::Varint(_)), Plausible::Number)
+        }
         16..=31 => Plausible::Number,
         _ => Plausible::No,
     }
@@ -103,7 +105,7 @@ fn check(field: &Field) -> Plausible {
 pub fn read(input: Input, options: &ReadOptions) -> Result<Profile, ReadError> {
     let bytes = input.read_all()?;
     let mut builder = options.builder();
-    let (tables, fault) = Tables::collect(&bytes, &mut builder);
+    let (tables, fault) = PprofTables::collect(&bytes, &mut builder);
     if let Some(fault) = fault {
         if tables.strings.is_empty() {
             let help = "the file looks cut off; record or download it again";
@@ -119,7 +121,7 @@ pub fn read(input: Input, options: &ReadOptions) -> Result<Profile, ReadError> {
     }
     let columns = metrics(&mut builder, &tables);
     describe(&mut builder, &tables);
-    let mut samples = Samples::new(tables.locations(&mut builder), columns);
+    let mut samples = PprofSamples::new(tables.locations(&mut builder), columns);
     for field in Message::new(&bytes, 0).map_while(Result::ok) {
         if field.number == 2 {
             samples.add(&mut builder, &tables, field);
@@ -129,14 +131,14 @@ pub fn read(input: Input, options: &ReadOptions) -> Result<Profile, ReadError> {
     Ok(builder.finish())
 }
 
-fn warn_damaged(builder: &mut ProfileBuilder, fault: Fault) {
+fn warn_damaged(builder: &mut ProfileBuilder, fault: ProtobufFault) {
     builder.warn("damaged-records", || {
         format!("records that contradict the format were left out, first at byte {}", fault.offset)
     });
 }
 
 /// Adds the metrics, the one that pprof shows by default first: the one the file names, else its last.
-fn metrics(builder: &mut ProfileBuilder, tables: &Tables) -> Vec<Column> {
+fn metrics(builder: &mut ProfileBuilder, tables: &PprofTables) -> Vec<Column> {
     let types = &tables.sample_types;
     let named = types.iter().position(|(kind, _)| {
         tables.default_sample_type != 0 && *kind == tables.default_sample_type
@@ -163,7 +165,7 @@ fn metrics(builder: &mut ProfileBuilder, tables: &Tables) -> Vec<Column> {
     columns.into_iter().flatten().collect()
 }
 
-fn describe(builder: &mut ProfileBuilder, tables: &Tables) {
+fn describe(builder: &mut ProfileBuilder, tables: &PprofTables) {
     builder.info.started = (tables.time != 0).then_some(tables.time);
     builder.info.duration = (tables.duration != 0).then_some(tables.duration);
     let mut labels = Vec::new();

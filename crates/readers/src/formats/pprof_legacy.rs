@@ -61,14 +61,14 @@ struct Legacy {
     /// What one sample stands for, with its unit.
     period: Option<(i64, &'static str)>,
     duration: Option<i64>,
-    samples: Vec<Sample>,
+    samples: Vec<LegacySample>,
     map: MemoryMap,
     names: HashMap<u64, Named>,
     labels: Vec<(String, String)>,
 }
 
 #[derive(Clone, Default)]
-struct Sample {
+struct LegacySample {
     values: Vec<i64>,
     /// Innermost first.
     addresses: Vec<u64>,

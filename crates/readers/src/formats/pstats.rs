@@ -12,7 +12,7 @@ use crate::building::call_graph::{CallGraph, GraphFunction};
 use crate::error::ReadError;
 use crate::format::{Format, ReadOptions};
 use crate::input::Input;
-use marshal::{Value, ValueId, Values};
+use marshal::{PythonValue, PythonValues, ValueId};
 
 /// This format's row in the table.
 pub const FORMAT: Format = Format {
@@ -41,8 +41,8 @@ pub fn sniff(input: &Input) -> bool {
 /// Reads a profile.
 pub fn read(input: Input, options: &ReadOptions) -> Result<Profile, ReadError> {
     let bytes = input.read_all()?;
-    let (values, root) = Values::read(&bytes)?;
-    let Value::Dict(entries) = values.get(root) else {
+    let (values, root) = PythonValues::read(&bytes)?;
+    let PythonValue::Dict(entries) = values.get(root) else {
         return Err(ReadError::malformed(0, "the profile is no dictionary"));
     };
     let mut builder = options.builder();
@@ -78,11 +78,11 @@ struct Stats {
 }
 
 /// (calls without recursion, calls, own time, time with callees, callers).
-fn stats(values: &Values, entry: ValueId) -> Option<Stats> {
-    let Value::Tuple(parts) = values.get(entry) else { return None };
+fn stats(values: &PythonValues, entry: ValueId) -> Option<Stats> {
+    let PythonValue::Tuple(parts) = values.get(entry) else { return None };
     let own = nanoseconds(values.number(*parts.get(2)?)?);
     let callers = match parts.get(4).map(|callers| values.get(*callers)) {
-        Some(Value::Dict(callers)) => callers.clone(),
+        Some(PythonValue::Dict(callers)) => callers.clone(),
         _ => Vec::new(),
     };
     Some(Stats { own, callers })
@@ -90,15 +90,15 @@ fn stats(values: &Values, entry: ValueId) -> Option<Stats> {
 
 /// What one caller called and paid: (calls, calls without recursion, own time, time with callees), or from `profile`
 /// the number of calls alone.
-fn edge_of(values: &Values, edge: ValueId) -> (i64, i64) {
+fn edge_of(values: &PythonValues, edge: ValueId) -> (i64, i64) {
     match values.get(edge) {
-        Value::Tuple(parts) => {
+        PythonValue::Tuple(parts) => {
             let number = |place: usize| {
                 parts.get(place).and_then(|part| values.number(*part)).unwrap_or(0.0)
             };
             (number(0) as i64, nanoseconds(number(3)))
         }
-        Value::Int(count) => (*count, 0),
+        PythonValue::Int(count) => (*count, 0),
         _ => (0, 0),
     }
 }
@@ -108,7 +108,7 @@ fn nanoseconds(seconds: f64) -> i64 {
 }
 
 struct Functions<'a> {
-    values: &'a Values,
+    values: &'a PythonValues,
     known: HashMap<(String, u64, String), GraphFunction>,
 }
 
@@ -119,7 +119,7 @@ impl Functions<'_> {
         graph: &mut CallGraph,
         key: ValueId,
     ) -> Option<GraphFunction> {
-        let Value::Tuple(parts) = self.values.get(key) else { return None };
+        let PythonValue::Tuple(parts) = self.values.get(key) else { return None };
         let [file, line, name] = parts[..] else { return None };
         let file = self.values.text(file)?;
         let name = self.values.text(name)?;

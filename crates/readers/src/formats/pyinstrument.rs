@@ -6,7 +6,7 @@ use perfblame_cct::{
     Unit, position,
 };
 
-use crate::encodings::json::{self, Value};
+use crate::encodings::json::{self, JsonValue};
 use crate::error::ReadError;
 use crate::format::{Format, ReadOptions};
 use crate::input::Input;
@@ -30,12 +30,12 @@ pub fn read(input: Input, options: &ReadOptions) -> Result<Profile, ReadError> {
     let root = document.root();
     let seconds = |key: &str| nanoseconds(root.get(key));
     builder.info.producer = Some("pyinstrument".to_owned());
-    let text = |key: &str| root.get(key).and_then(Value::as_str);
+    let text = |key: &str| root.get(key).and_then(JsonValue::as_str);
     builder.info.command = text("program").or(text("target_description")).map(str::to_owned);
     builder.info.started = seconds("start_time");
     builder.info.duration = seconds("duration");
     let wall = builder.metric(Metric::sampled("wall", Unit::Nanoseconds));
-    if let Some(samples) = root.get("sample_count").and_then(Value::as_u64) {
+    if let Some(samples) = root.get("sample_count").and_then(JsonValue::as_u64) {
         builder.count_samples(samples);
     }
     if let Some(records) = root.get("frame_records") {
@@ -46,7 +46,7 @@ pub fn read(input: Input, options: &ReadOptions) -> Result<Profile, ReadError> {
     Ok(builder.finish())
 }
 
-fn nanoseconds(seconds: Option<Value>) -> Option<i64> {
+fn nanoseconds(seconds: Option<JsonValue>) -> Option<i64> {
     let nanoseconds = seconds?.as_f64()? * 1e9;
     (nanoseconds.abs() < 9e18).then(|| nanoseconds.round() as i64)
 }
@@ -57,13 +57,13 @@ fn is_own_time(name: &str) -> bool {
 }
 
 /// Nested frames with inclusive seconds; what the children do not have is self time.
-fn tree(root: Value, wall: MetricId, builder: &mut ProfileBuilder) {
-    let mut todo: Vec<(Value, Option<Cursor>)> = vec![(root, None)];
+fn tree(root: JsonValue, wall: MetricId, builder: &mut ProfileBuilder) {
+    let mut todo: Vec<(JsonValue, Option<Cursor>)> = vec![(root, None)];
     while let Some((value, above)) = todo.pop() {
-        let text = |key: &str| value.get(key).and_then(Value::as_str);
+        let text = |key: &str| value.get(key).and_then(JsonValue::as_str);
         let name = text("function").unwrap_or_default();
-        let line = value.get("line_no").and_then(Value::as_u64).unwrap_or(0);
-        let ours = value.get("is_application_code").and_then(Value::as_bool);
+        let line = value.get("line_no").and_then(JsonValue::as_u64).unwrap_or(0);
+        let ours = value.get("is_application_code").and_then(JsonValue::as_bool);
         let file = text("file_path").or(text("file_path_short"));
         let frame = frame(name, file, line, ours, builder);
         let at = match above {
@@ -72,9 +72,9 @@ fn tree(root: Value, wall: MetricId, builder: &mut ProfileBuilder) {
         };
         let mut own = nanoseconds(value.get("time")).unwrap_or(0);
         let children: Vec<_> =
-            value.get("children").into_iter().flat_map(Value::elements).collect();
+            value.get("children").into_iter().flat_map(JsonValue::elements).collect();
         for child in &children {
-            let child_name = child.get("function").and_then(Value::as_str).unwrap_or_default();
+            let child_name = child.get("function").and_then(JsonValue::as_str).unwrap_or_default();
             if !is_own_time(child_name) {
                 own = own.saturating_sub(nanoseconds(child.get("time")).unwrap_or(0));
             }
@@ -86,7 +86,7 @@ fn tree(root: Value, wall: MetricId, builder: &mut ProfileBuilder) {
         }
         builder.add(at, None, wall, own.max(0));
         let inner = children.into_iter().rev().filter(|child| {
-            !is_own_time(child.get("function").and_then(Value::as_str).unwrap_or_default())
+            !is_own_time(child.get("function").and_then(JsonValue::as_str).unwrap_or_default())
         });
         todo.extend(inner.map(|child| (child, Some(at))));
     }
@@ -94,7 +94,7 @@ fn tree(root: Value, wall: MetricId, builder: &mut ProfileBuilder) {
 
 /// `[[["name\0file\0line", …], seconds], …]`, outermost frame first. The outermost of all is the thread:
 /// `MainThread\0<thread>\0140315881233280`.
-fn session(records: Value, wall: MetricId, builder: &mut ProfileBuilder) {
+fn session(records: JsonValue, wall: MetricId, builder: &mut ProfileBuilder) {
     let mut stack = Vec::new();
     let mut frames_known: HashMap<&str, FrameId> = HashMap::new();
     let mut now = 0i64;
@@ -105,7 +105,7 @@ fn session(records: Value, wall: MetricId, builder: &mut ProfileBuilder) {
         };
         stack.clear();
         let mut thread = None;
-        for text in frames.elements().filter_map(Value::as_str) {
+        for text in frames.elements().filter_map(JsonValue::as_str) {
             let parts = Identifier::of(text);
             if parts.file == Some("<thread>") {
                 let name = builder.string(parts.name);

@@ -7,7 +7,7 @@
 
 use perfblame_cct::{Frame, FrameId, Function, Metric, Profile, ProfileBuilder, Unit, position};
 
-use crate::encodings::json::{Value, parse_prefix, top_level_keys};
+use crate::encodings::json::{JsonValue, parse_prefix, top_level_keys};
 use crate::error::ReadError;
 use crate::format::{Format, ReadOptions};
 use crate::input::Input;
@@ -79,25 +79,27 @@ fn read(input: Input, options: &ReadOptions) -> Result<Profile, ReadError> {
     builder.info.duration =
         span("endTime").zip(span("startTime")).map(|(end, start)| end.saturating_sub(start));
     builder.info.producer = Some("Safari Web Inspector".to_owned());
-    builder.info.command = recording.get("displayName").and_then(Value::as_str).map(str::to_owned);
+    builder.info.command =
+        recording.get("displayName").and_then(JsonValue::as_str).map(str::to_owned);
     let records = elements(recording, "records").len();
     builder.info.labels.push(("timeline records".to_owned(), records.to_string()));
     Ok(builder.finish())
 }
 
-fn elements<'a>(value: Value<'a>, key: &str) -> Vec<Value<'a>> {
+fn elements<'a>(value: JsonValue<'a>, key: &str) -> Vec<JsonValue<'a>> {
     value.get(key).map(|list| list.elements().collect()).unwrap_or_default()
 }
 
 /// Seconds as nanoseconds; 0 for what is no number.
-fn nanos(seconds: Option<Value<'_>>) -> i64 {
-    let seconds = seconds.and_then(Value::as_f64).unwrap_or(0.0);
+fn nanos(seconds: Option<JsonValue<'_>>) -> i64 {
+    let seconds = seconds.and_then(JsonValue::as_f64).unwrap_or(0.0);
     (seconds * 1e9).round() as i64
 }
 
-fn frame(value: Value<'_>, builder: &mut ProfileBuilder) -> FrameId {
-    let text = |key| value.get(key).and_then(Value::as_str).unwrap_or_default();
-    let number = |value: Option<Value<'_>>| position(value.and_then(Value::as_u64).unwrap_or(0));
+fn frame(value: JsonValue<'_>, builder: &mut ProfileBuilder) -> FrameId {
+    let text = |key| value.get(key).and_then(JsonValue::as_str).unwrap_or_default();
+    let number =
+        |value: Option<JsonValue<'_>>| position(value.and_then(JsonValue::as_u64).unwrap_or(0));
     let (url, line) = (text("url"), number(value.get("line")));
     let function = Function {
         component: (!url.is_empty()).then(|| builder.string(url)),

@@ -14,7 +14,7 @@ use perfblame_native::{demangle, layer_of};
 
 use crate::building::java::layer_of_android_class;
 use crate::building::module_frame::unsymbolised_function;
-use crate::encodings::protobuf::{Fault, Field, Message};
+use crate::encodings::protobuf::{Field, Message, ProtobufFault};
 use crate::error::ReadError;
 use crate::format::{Format, ReadOptions};
 use crate::input::Input;
@@ -54,8 +54,8 @@ pub fn read(input: Input, options: &ReadOptions) -> Result<Profile, ReadError> {
         .at(10));
     }
     let mut builder = options.builder();
-    let mut recording = Recording::default();
-    let mut records = Records { bytes: &bytes, at: HEADER_BYTES, is_cut: false };
+    let mut recording = SimpleperfRecording::default();
+    let mut records = SimpleperfRecords { bytes: &bytes, at: HEADER_BYTES, is_cut: false };
     for record in records.by_ref() {
         if let Err(fault) = recording.take_tables(record) {
             warn_damaged(&mut builder, fault);
@@ -65,7 +65,7 @@ pub fn read(input: Input, options: &ReadOptions) -> Result<Profile, ReadError> {
         builder.warn("cut-off", || format!("the last record, at byte {}, is cut off", records.at));
     }
     recording.start(&mut builder);
-    for record in (Records { bytes: &bytes, at: HEADER_BYTES, is_cut: false }) {
+    for record in (SimpleperfRecords { bytes: &bytes, at: HEADER_BYTES, is_cut: false }) {
         for field in record.map_while(Result::ok).filter(|field| field.number == 1) {
             if let Err(fault) = recording.take_sample(&mut builder, field) {
                 warn_damaged(&mut builder, fault);
@@ -75,20 +75,20 @@ pub fn read(input: Input, options: &ReadOptions) -> Result<Profile, ReadError> {
     Ok(builder.finish())
 }
 
-fn warn_damaged(builder: &mut ProfileBuilder, fault: Fault) {
+fn warn_damaged(builder: &mut ProfileBuilder, fault: ProtobufFault) {
     builder.warn("damaged-records", || {
         format!("records that contradict the format were left out, first at byte {}", fault.offset)
     });
 }
 
 /// The records: length, message, length, message, until a length of 0.
-struct Records<'a> {
+struct SimpleperfRecords<'a> {
     bytes: &'a [u8],
     at: usize,
     is_cut: bool,
 }
 
-impl<'a> Iterator for Records<'a> {
+impl<'a> Iterator for SimpleperfRecords<'a> {
     type Item = Message<'a>;
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -112,7 +112,7 @@ impl<'a> Iterator for Records<'a> {
 }
 
 #[derive(Default)]
-struct Recording<'a> {
+struct SimpleperfRecording<'a> {
     events: Vec<String>,
     metrics: Vec<MetricId>,
     traces_waiting: bool,
@@ -120,7 +120,7 @@ struct Recording<'a> {
     /// When each thread began to run again.
     switched_on: HashMap<u64, Vec<i64>>,
     labels: Vec<(String, String)>,
-    files: HashMap<u64, File<'a>>,
+    files: HashMap<u64, SimpleperfFile<'a>>,
     threads: HashMap<u64, (u64, String)>,
     known_threads: HashMap<u64, ThreadId>,
     frames: HashMap<(u64, u64, u64, u64), FrameId>,
@@ -129,13 +129,13 @@ struct Recording<'a> {
 }
 
 #[derive(Default)]
-struct File<'a> {
+struct SimpleperfFile<'a> {
     path: String,
     symbols: Vec<&'a [u8]>,
 }
 
-impl<'a> Recording<'a> {
-    fn take_tables(&mut self, record: Message<'a>) -> Result<(), Fault> {
+impl<'a> SimpleperfRecording<'a> {
+    fn take_tables(&mut self, record: Message<'a>) -> Result<(), ProtobufFault> {
         for field in record {
             let field = field?;
             match field.number {
@@ -157,8 +157,8 @@ impl<'a> Recording<'a> {
         Ok(())
     }
 
-    fn take_file(&mut self, file: Field<'a>) -> Result<(), Fault> {
-        let (mut id, mut row) = (0, File::default());
+    fn take_file(&mut self, file: Field<'a>) -> Result<(), ProtobufFault> {
+        let (mut id, mut row) = (0, SimpleperfFile::default());
         for field in file.message() {
             let field = field?;
             match field.number {
@@ -172,7 +172,7 @@ impl<'a> Recording<'a> {
         Ok(())
     }
 
-    fn take_thread(&mut self, thread: Field) -> Result<(), Fault> {
+    fn take_thread(&mut self, thread: Field) -> Result<(), ProtobufFault> {
         let (mut tid, mut pid, mut name) = (0, 0, String::new());
         for field in thread.message() {
             let field = field?;
@@ -187,7 +187,7 @@ impl<'a> Recording<'a> {
         Ok(())
     }
 
-    fn take_switch(&mut self, switch: Field) -> Result<(), Fault> {
+    fn take_switch(&mut self, switch: Field) -> Result<(), ProtobufFault> {
         let (mut is_on, mut time, mut tid) = (false, 0, 0);
         for field in switch.message() {
             let field = field?;
@@ -211,7 +211,7 @@ impl<'a> Recording<'a> {
         next.checked_sub(time)
     }
 
-    fn take_about(&mut self, about: Field) -> Result<(), Fault> {
+    fn take_about(&mut self, about: Field) -> Result<(), ProtobufFault> {
         for field in about.message() {
             let field = field?;
             let label = match field.number {
@@ -262,7 +262,11 @@ impl<'a> Recording<'a> {
         }
     }
 
-    fn take_sample(&mut self, builder: &mut ProfileBuilder, sample: Field) -> Result<(), Fault> {
+    fn take_sample(
+        &mut self,
+        builder: &mut ProfileBuilder,
+        sample: Field,
+    ) -> Result<(), ProtobufFault> {
         let (mut time, mut tid, mut count, mut event) = (0, 0, 0, 0);
         let mut is_partial = false;
         self.stack.clear();
@@ -325,7 +329,11 @@ impl<'a> Recording<'a> {
         thread
     }
 
-    fn frame(&mut self, builder: &mut ProfileBuilder, entry: Field) -> Result<FrameId, Fault> {
+    fn frame(
+        &mut self,
+        builder: &mut ProfileBuilder,
+        entry: Field,
+    ) -> Result<FrameId, ProtobufFault> {
         let (mut address, mut file, mut symbol, mut execution) = (0, 0, u64::MAX, 0);
         for field in entry.message() {
             let field = field?;

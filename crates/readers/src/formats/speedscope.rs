@@ -19,7 +19,7 @@ use perfblame_cct::{
 };
 use perfblame_native as native;
 
-use crate::encodings::json::{Cursor, Fault, Kind, Number};
+use crate::encodings::json::{Cursor, JsonFault, JsonKind, Number};
 use crate::error::ReadError;
 use crate::format::{Format, ReadOptions};
 use crate::input::Input;
@@ -42,7 +42,7 @@ pub fn sniff(input: &Input) -> bool {
     recognise(&mut Cursor::new(input.head())).unwrap_or(false)
 }
 
-fn recognise(cursor: &mut Cursor) -> Result<bool, Fault> {
+fn recognise(cursor: &mut Cursor) -> Result<bool, JsonFault> {
     cursor.begin_object()?;
     while let Some(key) = cursor.next_key()? {
         match &*key {
@@ -74,7 +74,7 @@ fn recognise(cursor: &mut Cursor) -> Result<bool, Fault> {
 pub fn read(input: Input, options: &ReadOptions) -> Result<Profile, ReadError> {
     let bytes = input.read_all()?;
     let mut builder = options.builder();
-    let mut parts = Parts::default();
+    let mut parts = SpeedscopeParts::default();
     // What is cut off behind the parts we need costs nothing but a warning.
     let mut faults = Vec::from_iter(parts.find(&mut Cursor::new(&bytes), &mut builder).err());
     let Some(mut shared) = parts.frames else {
@@ -84,7 +84,12 @@ pub fn read(input: Input, options: &ReadOptions) -> Result<Profile, ReadError> {
     };
     let mut frames = Vec::new();
     faults.extend(read_frames(&mut shared, &mut builder, &mut frames).err());
-    let mut reader = Reader { frames, metrics: Metrics::default(), builder, stack: Vec::new() };
+    let mut reader = SpeedscopeReader {
+        frames,
+        metrics: SpeedscopeMetrics::default(),
+        builder,
+        stack: Vec::new(),
+    };
     let mut found = Vec::new();
     if let Some(mut profiles) = parts.profiles {
         faults.extend(reader.profiles(&mut profiles, &mut found).err());
@@ -96,7 +101,7 @@ pub fn read(input: Input, options: &ReadOptions) -> Result<Profile, ReadError> {
         faults.extend(reader.profile(&profile).err());
     }
     // One fault is met once on the way to the parts and once in the part.
-    faults.sort_by_key(Fault::offset);
+    faults.sort_by_key(JsonFault::offset);
     faults.dedup_by_key(|fault| fault.offset());
     for fault in &faults {
         damaged(&mut reader.builder, fault);
@@ -104,11 +109,11 @@ pub fn read(input: Input, options: &ReadOptions) -> Result<Profile, ReadError> {
     Ok(reader.builder.finish())
 }
 
-fn damaged(builder: &mut ProfileBuilder, fault: &Fault) {
+fn damaged(builder: &mut ProfileBuilder, fault: &JsonFault) {
     let offset = fault.offset();
     let what = match fault {
-        Fault::Bad { what, .. } => what,
-        Fault::Cut { .. } | Fault::Io { .. } => "the file ends",
+        JsonFault::Bad { what, .. } => what,
+        JsonFault::Cut { .. } | JsonFault::Io { .. } => "the file ends",
     };
     builder.warn("damaged-json", || {
         format!("the rest of a list was left out: {what} at byte {offset}")
@@ -117,17 +122,21 @@ fn damaged(builder: &mut ProfileBuilder, fault: &Fault) {
 
 /// Where the parts of a file begin.
 #[derive(Default)]
-struct Parts<'a> {
+struct SpeedscopeParts<'a> {
     frames: Option<Cursor<'a>>,
     profiles: Option<Cursor<'a>>,
 }
 
-impl<'a> Parts<'a> {
-    fn find(&mut self, cursor: &mut Cursor<'a>, builder: &mut ProfileBuilder) -> Result<(), Fault> {
+impl<'a> SpeedscopeParts<'a> {
+    fn find(
+        &mut self,
+        cursor: &mut Cursor<'a>,
+        builder: &mut ProfileBuilder,
+    ) -> Result<(), JsonFault> {
         cursor.begin_object()?;
         while let Some(key) = cursor.next_key()? {
             match &*key {
-                "shared" if cursor.peek()? == Kind::Object => {
+                "shared" if cursor.peek()? == JsonKind::Object => {
                     cursor.begin_object()?;
                     while let Some(key) = cursor.next_key()? {
                         if key == "frames" {
@@ -155,11 +164,11 @@ fn read_frames(
     cursor: &mut Cursor,
     builder: &mut ProfileBuilder,
     frames: &mut Vec<Option<FrameId>>,
-) -> Result<(), Fault> {
+) -> Result<(), JsonFault> {
     let by_py_spy = builder.info.producer.as_deref().is_some_and(|name| name.starts_with("py-spy"));
     cursor.begin_array()?;
     while cursor.next_element()? {
-        if cursor.peek()? != Kind::Object {
+        if cursor.peek()? != JsonKind::Object {
             cursor.skip_value()?;
             frames.push(Some(builder.named_frame("", Layer::Application)));
             continue;
@@ -221,7 +230,7 @@ fn layer_of(name: &str, file: Option<&str>) -> Layer {
 
 /// One profile, its parts not read yet.
 #[derive(Default)]
-struct Found<'a> {
+struct FoundParts<'a> {
     kind: String,
     name: String,
     unit: String,
@@ -234,18 +243,18 @@ struct Found<'a> {
 
 /// The metric of each unit, and how many decimals its values are stored with.
 #[derive(Default)]
-struct Metrics {
+struct SpeedscopeMetrics {
     decimals: HashMap<String, u32>,
 }
 
-impl Metrics {
+impl SpeedscopeMetrics {
     /// Finds how many decimals the values of a unit need. Times become nanoseconds and need none.
-    fn measure(&mut self, profile: &Found) {
+    fn measure(&mut self, profile: &FoundParts) {
         if time_scale(&profile.unit).is_some() {
             return;
         }
         let most = self.decimals.entry(profile.unit.clone()).or_default();
-        let _ = profile.weights.map(|mut cursor| -> Result<(), Fault> {
+        let _ = profile.weights.map(|mut cursor| -> Result<(), JsonFault> {
             cursor.begin_array()?;
             while cursor.next_element()? {
                 if let Some(number) = cursor.lenient_number()? {
@@ -265,7 +274,7 @@ impl Metrics {
         time_scale(unit).unwrap_or_else(|| self.decimals.get(unit).copied().unwrap_or(0))
     }
 
-    fn metric(&self, builder: &mut ProfileBuilder, profile: &Found) -> MetricId {
+    fn metric(&self, builder: &mut ProfileBuilder, profile: &FoundParts) -> MetricId {
         let unit = profile.unit.as_str();
         let (name, unit_of) = match unit {
             _ if time_scale(unit).is_some() => ("wall", Unit::Nanoseconds),
@@ -310,36 +319,36 @@ fn decimals(number: Number) -> u32 {
 
 /// A sample's stack.
 #[derive(Clone, Copy)]
-struct Stack {
+struct SpeedscopeStack {
     /// None for an empty one.
     at: Option<perfblame_cct::Cursor>,
     /// False when some of its frames do not exist.
     whole: bool,
 }
 
-struct Reader {
+struct SpeedscopeReader {
     /// None for what stands among frames and is none.
     frames: Vec<Option<FrameId>>,
-    metrics: Metrics,
+    metrics: SpeedscopeMetrics,
     builder: ProfileBuilder,
     stack: Vec<FrameId>,
 }
 
-impl Reader {
+impl SpeedscopeReader {
     fn profiles<'a>(
         &mut self,
         cursor: &mut Cursor<'a>,
-        found: &mut Vec<Found<'a>>,
-    ) -> Result<(), Fault> {
+        found: &mut Vec<FoundParts<'a>>,
+    ) -> Result<(), JsonFault> {
         cursor.begin_array()?;
         while cursor.next_element()? {
-            if cursor.peek()? != Kind::Object {
+            if cursor.peek()? != JsonKind::Object {
                 cursor.skip_value()?;
                 self.builder.warn("damaged-profiles", || "a profile is no object".to_owned());
                 continue;
             }
             cursor.begin_object()?;
-            let mut profile = Found::default();
+            let mut profile = FoundParts::default();
             // A profile that is cut off still has what was seen of it.
             let whole = find_profile(cursor, &mut profile);
             found.push(profile);
@@ -348,7 +357,7 @@ impl Reader {
         Ok(())
     }
 
-    fn profile(&mut self, profile: &Found) -> Result<(), Fault> {
+    fn profile(&mut self, profile: &FoundParts) -> Result<(), JsonFault> {
         let (name, pid, tid) = thread_name(&profile.name);
         let name = self.builder.string(name);
         let thread = Some(self.builder.thread(Thread { pid, tid, ..Thread::named(name) }));
@@ -366,7 +375,7 @@ impl Reader {
         }
     }
 
-    fn sampled(&mut self, profile: &Found, thread: Option<ThreadId>) -> Result<(), Fault> {
+    fn sampled(&mut self, profile: &FoundParts, thread: Option<ThreadId>) -> Result<(), JsonFault> {
         let Some(mut samples) = profile.samples else { return Ok(()) };
         let scale = self.metrics.scale(&profile.unit);
         let weight_metric = self.metrics.metric(&mut self.builder, profile);
@@ -374,7 +383,7 @@ impl Reader {
         let mut weights = Weights::of(profile.weights);
         let mut time = profile.start.and_then(|start| start.scaled(scale)).unwrap_or(0);
         // Most stacks repeat an earlier one, to the byte.
-        let mut known: HashMap<&[u8], Stack> = HashMap::new();
+        let mut known: HashMap<&[u8], SpeedscopeStack> = HashMap::new();
         samples.begin_array()?;
         while samples.next_element()? {
             let raw = samples.raw_value()?;
@@ -412,13 +421,13 @@ impl Reader {
     }
 
     /// Reads one sample's stack, outermost frame first.
-    fn stack_of(&mut self, raw: &[u8]) -> Result<Stack, Fault> {
+    fn stack_of(&mut self, raw: &[u8]) -> Result<SpeedscopeStack, JsonFault> {
         self.stack.clear();
         let mut whole = true;
         let mut marked = false;
         let mut cursor = Cursor::new(raw);
-        if cursor.peek()? != Kind::Array {
-            return Ok(Stack { at: None, whole: false });
+        if cursor.peek()? != JsonKind::Array {
+            return Ok(SpeedscopeStack { at: None, whole: false });
         }
         cursor.begin_array()?;
         while cursor.next_element()? {
@@ -434,12 +443,12 @@ impl Reader {
             // A process that runs no Python yet, or no more.
             self.stack.push(self.builder.named_frame("(no Python)", Layer::Runtime));
         }
-        Ok(Stack { at: self.builder.stack(&self.stack), whole })
+        Ok(SpeedscopeStack { at: self.builder.stack(&self.stack), whole })
     }
 
     fn add(
         &mut self,
-        stack: Stack,
+        stack: SpeedscopeStack,
         thread: Option<ThreadId>,
         [count, metric]: [MetricId; 2],
         weight: i64,
@@ -458,7 +467,7 @@ impl Reader {
         builder.time_sample(time, at, thread, metric, weight);
     }
 
-    fn evented(&mut self, profile: &Found, thread: Option<ThreadId>) -> Result<(), Fault> {
+    fn evented(&mut self, profile: &FoundParts, thread: Option<ThreadId>) -> Result<(), JsonFault> {
         let Some(cursor) = profile.events else { return Ok(()) };
         let scale = self.metrics.scale(&profile.unit);
         let metric = self.metrics.metric(&mut self.builder, profile);
@@ -506,7 +515,10 @@ fn thread_name(text: &str) -> (&str, Option<u64>, Option<u64>) {
     parse().unwrap_or((text, None, None))
 }
 
-fn find_profile<'a>(cursor: &mut Cursor<'a>, profile: &mut Found<'a>) -> Result<(), Fault> {
+fn find_profile<'a>(
+    cursor: &mut Cursor<'a>,
+    profile: &mut FoundParts<'a>,
+) -> Result<(), JsonFault> {
     while let Some(key) = cursor.next_key()? {
         match &*key {
             "type" => profile.kind = cursor.lenient_string()?.unwrap_or_default().into(),

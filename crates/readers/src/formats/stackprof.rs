@@ -11,7 +11,7 @@ use perfblame_cct::{
 };
 
 use crate::building::call_graph::CallGraph;
-use crate::encodings::json::{self, Value};
+use crate::encodings::json::{self, JsonValue};
 use crate::error::ReadError;
 use crate::format::{Format, ReadOptions};
 use crate::input::Input;
@@ -33,11 +33,11 @@ pub fn read(input: Input, options: &ReadOptions) -> Result<Profile, ReadError> {
     let mut builder = options.builder();
     let document = json::parse_with_warning(&bytes, &mut builder);
     let root = document.root();
-    let number = |key: &str| root.get(key).and_then(Value::as_i64);
+    let number = |key: &str| root.get(key).and_then(JsonValue::as_i64);
     builder.info.producer = Some("stackprof".to_owned());
     builder.info.started = None;
     let interval = number("interval").unwrap_or(1).max(0);
-    let mode = root.get("mode").and_then(Value::as_str).unwrap_or_default();
+    let mode = root.get("mode").and_then(JsonValue::as_str).unwrap_or_default();
     let count = Metric::sampled("samples", Unit::Count);
     // What one sample stands for, in the unit of the metric; for `object` that many allocations.
     let (metric, weight) = match mode {
@@ -50,14 +50,14 @@ pub fn read(input: Input, options: &ReadOptions) -> Result<Profile, ReadError> {
         }
         _ => (None, 1),
     };
-    let mut reader = Reader {
+    let mut reader = StackprofReader {
         frames: HashMap::new(),
         metric: metric.map(|metric| builder.metric(metric)),
         count: builder.metric(count),
         weight,
         builder,
     };
-    for (id, frame) in root.get("frames").into_iter().flat_map(Value::entries) {
+    for (id, frame) in root.get("frames").into_iter().flat_map(JsonValue::entries) {
         reader.frame(id, frame);
     }
     match root.get("raw") {
@@ -72,7 +72,7 @@ pub fn read(input: Input, options: &ReadOptions) -> Result<Profile, ReadError> {
     Ok(reader.builder.finish())
 }
 
-struct Reader {
+struct StackprofReader {
     builder: ProfileBuilder,
     frames: HashMap<i64, (FunctionId, FrameId)>,
     metric: Option<MetricId>,
@@ -80,11 +80,11 @@ struct Reader {
     weight: i64,
 }
 
-impl Reader {
-    fn frame(&mut self, id: &str, frame: Value) {
+impl StackprofReader {
+    fn frame(&mut self, id: &str, frame: JsonValue) {
         let Ok(id) = id.parse() else { return };
         let builder = &mut self.builder;
-        let text = |key: &str| frame.get(key).and_then(Value::as_str).unwrap_or_default();
+        let text = |key: &str| frame.get(key).and_then(JsonValue::as_str).unwrap_or_default();
         let (name, file) = (text("name"), text("file"));
         let layer = match name {
             "(garbage collection)" | "(marking)" | "(sweeping)" => Layer::GarbageCollection,
@@ -94,7 +94,7 @@ impl Reader {
         };
         let function = Function {
             component: (!file.is_empty()).then(|| builder.string(file)),
-            line: frame.get("line").and_then(Value::as_u64).and_then(position),
+            line: frame.get("line").and_then(JsonValue::as_u64).and_then(position),
             layer,
             ..Function::named(builder.string(name))
         };
@@ -102,11 +102,12 @@ impl Reader {
         self.frames.insert(id, (function, builder.frame(Frame::of(function))));
     }
 
-    fn stacks(&mut self, raw: Value, root: Value) {
+    fn stacks(&mut self, raw: JsonValue, root: JsonValue) {
         // One for every sample, in microseconds: what really passed, where the mode is about time passing.
-        let wall = self.metric.filter(|_| root.get("mode").and_then(Value::as_str) == Some("wall"));
-        let mut deltas = wall.and(root.get("raw_timestamp_deltas")).map(Value::elements);
-        let mut lines = root.get("raw_lines").map(Value::elements);
+        let wall =
+            self.metric.filter(|_| root.get("mode").and_then(JsonValue::as_str) == Some("wall"));
+        let mut deltas = wall.and(root.get("raw_timestamp_deltas")).map(JsonValue::elements);
+        let mut lines = root.get("raw_lines").map(JsonValue::elements);
         let mut numbers = raw.elements();
         let mut stack = Vec::new();
         let mut now = 0i64;
@@ -118,7 +119,7 @@ impl Reader {
             stack.clear();
             for _ in 0..length {
                 let Some(id) = numbers.next() else { return self.damaged() };
-                let line = lines.as_mut().and_then(Iterator::next).and_then(Value::as_u64);
+                let line = lines.as_mut().and_then(Iterator::next).and_then(JsonValue::as_u64);
                 match id.as_i64().and_then(|id| self.frames.get(&id)) {
                     Some((function, frame)) => stack.push(match line.and_then(position) {
                         None => *frame,
@@ -132,13 +133,13 @@ impl Reader {
             if let Some(lines) = &mut lines {
                 lines.next();
             }
-            let Some(times) = numbers.next().and_then(Value::as_u64) else {
+            let Some(times) = numbers.next().and_then(JsonValue::as_u64) else {
                 return self.damaged();
             };
             let times = times as i64;
             let passed = deltas.as_mut().map(|deltas| {
                 let these = deltas.take(usize::try_from(times).unwrap_or(0));
-                let sum = these.filter_map(Value::as_i64).fold(0i64, i64::saturating_add);
+                let sum = these.filter_map(JsonValue::as_i64).fold(0i64, i64::saturating_add);
                 sum.saturating_mul(1000)
             });
             self.builder.count_samples(times.unsigned_abs());
@@ -157,7 +158,7 @@ impl Reader {
         self.builder.warn("damaged-stacks", || "the rest of `raw` was left out".to_owned());
     }
 
-    fn call_graph(&mut self, root: Value, options: &ReadOptions) {
+    fn call_graph(&mut self, root: JsonValue, options: &ReadOptions) {
         let metrics: Vec<_> = self.metric.into_iter().chain([self.count]).collect();
         let weigh = |samples: i64| -> Vec<i64> {
             let weighed = self.metric.map(|_| samples.saturating_mul(self.weight));
@@ -165,7 +166,7 @@ impl Reader {
         };
         let mut graph = CallGraph::new(options.grain, metrics, None);
         let mut functions = HashMap::new();
-        let rows: Vec<_> = root.get("frames").into_iter().flat_map(Value::entries).collect();
+        let rows: Vec<_> = root.get("frames").into_iter().flat_map(JsonValue::entries).collect();
         let id_of = |id: &str| id.parse::<i64>().ok();
         for (id, _) in &rows {
             if let Some(id) = id_of(id)
@@ -178,10 +179,10 @@ impl Reader {
         for (id, frame) in rows {
             let Some(from) = id_of(id).and_then(|id| functions.get(&id)) else { continue };
             let at = graph.entry_of(*from);
-            let own = frame.get("samples").and_then(Value::as_i64).unwrap_or(0);
+            let own = frame.get("samples").and_then(JsonValue::as_i64).unwrap_or(0);
             graph.add_self(at, &weigh(own));
             samples = samples.saturating_add(own);
-            for (to, count) in frame.get("edges").into_iter().flat_map(Value::entries) {
+            for (to, count) in frame.get("edges").into_iter().flat_map(JsonValue::entries) {
                 let to = id_of(to).and_then(|to| functions.get(&to));
                 if let (Some(to), Some(count)) = (to, count.as_i64())
                     && to != from

@@ -48,7 +48,7 @@ pub fn sniff(input: &Input) -> bool {
 
 /// A line of the log.
 #[derive(Debug, PartialEq, Eq)]
-struct Line<'a> {
+struct StraceLine<'a> {
     pid: Option<u64>,
     /// Nanoseconds, since the call before or since some day.
     time: Option<i64>,
@@ -60,7 +60,7 @@ struct Line<'a> {
     duration: Option<i64>,
 }
 
-fn parse(line: &[u8]) -> Option<Line<'_>> {
+fn parse(line: &[u8]) -> Option<StraceLine<'_>> {
     let mut rest = trim(line);
     let mut pid = None;
     if let Some(after) = rest.strip_prefix(b"[pid") {
@@ -107,7 +107,7 @@ fn parse(line: &[u8]) -> Option<Line<'_>> {
         let start = memchr::memrchr(b'<', text)?;
         seconds(text.get(start + 1..)?)
     });
-    Some(Line { pid, time, name, done: done.is_some(), resumed: resumed.is_some(), duration })
+    Some(StraceLine { pid, time, name, done: done.is_some(), resumed: resumed.is_some(), duration })
 }
 
 /// `0.000830`, `1700000000.123456` or `10:51:59.123456` in nanoseconds.
@@ -144,7 +144,7 @@ fn is_stack(line: &[u8]) -> bool {
     line.starts_with(b" > ")
 }
 
-struct Reader<'s> {
+struct StraceReader<'s> {
     builder: ProfileBuilder,
     /// Where system calls go that are handed on with their stacks.
     trace: Option<Emitter<'s>>,
@@ -157,13 +157,13 @@ struct Reader<'s> {
     frames: ByteMemo<FrameId>,
     /// The last call, whose stack may follow: innermost frame first.
     stack: Vec<FrameId>,
-    open: Option<Call>,
+    open: Option<StraceCall>,
     /// Calls of which only the first half was seen, by process: when they began.
     unfinished: HashMap<Option<u64>, Option<i64>>,
-    clock: Clock,
+    clock: StraceClock,
 }
 
-struct Call {
+struct StraceCall {
     thread: Option<ThreadId>,
     start: Option<i64>,
     duration: Option<i64>,
@@ -171,13 +171,13 @@ struct Call {
 
 /// Times of `-r` are since the line before, those of `-t` since some day: the former are small and jump back.
 #[derive(Default)]
-struct Clock {
+struct StraceClock {
     last: i64,
     now: i64,
     relative: Option<bool>,
 }
 
-impl Clock {
+impl StraceClock {
     fn at(&mut self, time: i64) -> i64 {
         // A first time of 0 is `-r`; nobody's day begins with it.
         let relative = *self.relative.get_or_insert(time == 0 || time < 1_000_000_000);
@@ -221,7 +221,7 @@ fn read_lines(
     let mut builder = options.builder();
     let wall = builder.metric(Metric::exact("wall", Unit::Nanoseconds));
     let calls = builder.metric(Metric::exact("calls", Unit::Count));
-    let mut reader = Reader {
+    let mut reader = StraceReader {
         builder,
         trace,
         name: String::new(),
@@ -233,7 +233,7 @@ fn read_lines(
         stack: Vec::new(),
         open: None,
         unfinished: HashMap::new(),
-        clock: Clock::default(),
+        clock: StraceClock::default(),
     };
     while let Some(block) = blocks.next()? {
         for line in text::lines(block) {
@@ -256,7 +256,7 @@ fn read_lines(
     Ok(reader.builder.finish_placed())
 }
 
-impl Reader<'_> {
+impl StraceReader<'_> {
     fn line(&mut self, line: &[u8]) {
         if is_stack(line) {
             if self.open.is_some() {
@@ -302,7 +302,7 @@ impl Reader<'_> {
         }
         self.stack.clear();
         self.stack.push(name);
-        self.open = Some(Call { thread, start, duration });
+        self.open = Some(StraceCall { thread, start, duration });
     }
 
     fn end(&mut self) {
@@ -322,7 +322,7 @@ impl Reader<'_> {
     }
 
     /// Hands a call on as two events with one stack.
-    fn hand_on(&mut self, call: &Call) {
+    fn hand_on(&mut self, call: &StraceCall) {
         // The first frame stands for the call itself.
         let stack: Vec<FrameId> = self.stack.iter().skip(1).rev().copied().collect();
         let (Some(trace), Some(thread), Some(start)) = (&mut self.trace, call.thread, call.start)

@@ -29,14 +29,14 @@ fn heading(line: &str) -> Option<(u64, &str)> {
     Some((count.parse().ok()?, metric.strip_prefix("_MULTI_").unwrap_or("TIME")))
 }
 
-struct Row<'a> {
+struct TauRow<'a> {
     path: &'a str,
     calls: i64,
     exclusive: f64,
 }
 
 /// `"main => f" 1 7 449 51781 0 GROUP="TAU_DEFAULT"`.
-fn row(line: &str) -> Option<Row<'_>> {
+fn row(line: &str) -> Option<TauRow<'_>> {
     let front = line.split(" GROUP=").next()?.trim_end();
     let (path, rest) = front.strip_prefix('"')?.rsplit_once("\" ")?;
     let mut numbers = rest.split_whitespace();
@@ -45,7 +45,7 @@ fn row(line: &str) -> Option<Row<'_>> {
     let exclusive: f64 = numbers.next()?.parse().ok()?;
     let _inclusive: f64 = numbers.next()?.parse().ok()?;
     let good = calls.is_finite() && exclusive.is_finite() && calls.abs() < 9e18;
-    good.then_some(Row { path, calls: calls as i64, exclusive })
+    good.then_some(TauRow { path, calls: calls as i64, exclusive })
 }
 
 /// Reads a profile of TAU.

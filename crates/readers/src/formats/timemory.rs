@@ -5,7 +5,7 @@ use perfblame_cct::{
 };
 use perfblame_native as native;
 
-use crate::encodings::json::{self, Value};
+use crate::encodings::json::{self, JsonValue};
 use crate::error::ReadError;
 use crate::format::{Format, ReadOptions};
 use crate::input::Input;
@@ -25,7 +25,7 @@ pub fn read(input: Input, options: &ReadOptions) -> Result<Profile, ReadError> {
     let mut builder = options.builder();
     builder.info.producer = Some("timemory".to_owned());
     let document = json::parse_with_warning(&bytes, &mut builder);
-    let components = document.root().get("timemory").into_iter().flat_map(Value::entries);
+    let components = document.root().get("timemory").into_iter().flat_map(JsonValue::entries);
     for (name, component) in components {
         if ["mpi", "upcxx", "graph"].iter().any(|key| component.get(key).is_some()) {
             read_component(name, component, &mut builder);
@@ -46,8 +46,8 @@ struct Measured {
     scale: f64,
 }
 
-fn read_component(name: &str, component: Value, builder: &mut ProfileBuilder) {
-    let text = |key: &str| component.get(key).and_then(Value::as_str);
+fn read_component(name: &str, component: JsonValue, builder: &mut ProfileBuilder) {
+    let text = |key: &str| component.get(key).and_then(JsonValue::as_str);
     let name = text("type").map_or_else(|| name.to_lowercase(), str::to_owned);
     let (unit, scale, decimals) = match text("unit_repr").unwrap_or_default() {
         "sec" | "s" => (Unit::Nanoseconds, 1e9, 0),
@@ -65,10 +65,12 @@ fn read_component(name: &str, component: Value, builder: &mut ProfileBuilder) {
     let calls = builder.metric(Metric::exact("calls", Unit::Count));
     let measured = Measured { metric, calls, scale };
     for key in ["mpi", "upcxx", "graph"] {
-        for (rank, trees) in component.get(key).into_iter().flat_map(Value::elements).enumerate() {
+        for (rank, trees) in
+            component.get(key).into_iter().flat_map(JsonValue::elements).enumerate()
+        {
             let name = builder.string(&format!("rank {rank}"));
             // One tree, or a list of them.
-            let trees: Vec<Value> = match trees.as_array() {
+            let trees: Vec<JsonValue> = match trees.as_array() {
                 Some(trees) => trees.collect(),
                 None => vec![trees],
             };
@@ -81,16 +83,17 @@ fn read_component(name: &str, component: Value, builder: &mut ProfileBuilder) {
     }
 }
 
-fn walk(tree: Value, measured: &Measured, thread: ThreadId, builder: &mut ProfileBuilder) {
-    let mut todo: Vec<(Value, Option<Cursor>)> = vec![(tree, None)];
+fn walk(tree: JsonValue, measured: &Measured, thread: ThreadId, builder: &mut ProfileBuilder) {
+    let mut todo: Vec<(JsonValue, Option<Cursor>)> = vec![(tree, None)];
     while let Some((tree, above)) = todo.pop() {
         let Some(node) = tree.get("node") else {
             builder.warn("damaged-nodes", || "nodes without values were left out".to_owned());
             continue;
         };
-        let name = node.get("prefix").and_then(Value::as_str).unwrap_or_default();
-        let laps = node.path(&["inclusive", "entry", "laps"]).and_then(Value::as_i64).unwrap_or(0);
-        let value = node.path(&["exclusive", "entry", "repr_data"]).and_then(Value::as_f64);
+        let name = node.get("prefix").and_then(JsonValue::as_str).unwrap_or_default();
+        let laps =
+            node.path(&["inclusive", "entry", "laps"]).and_then(JsonValue::as_i64).unwrap_or(0);
+        let value = node.path(&["exclusive", "entry", "repr_data"]).and_then(JsonValue::as_f64);
         // The root that holds everything together was never measured.
         let made_up = above.is_none() && laps == 0 && name.starts_with("unknown-hash");
         let at = if made_up {
@@ -114,7 +117,8 @@ fn walk(tree: Value, measured: &Measured, thread: ThreadId, builder: &mut Profil
             }
             builder.add(at, Some(thread), measured.calls, laps);
         }
-        let children: Vec<_> = tree.get("children").into_iter().flat_map(Value::elements).collect();
+        let children: Vec<_> =
+            tree.get("children").into_iter().flat_map(JsonValue::elements).collect();
         todo.extend(children.into_iter().rev().map(|child| (child, at)));
     }
 }

@@ -109,7 +109,7 @@ fn contains(head: &[u8], sign: &[u8]) -> bool {
 
 /// Reads a trace.
 pub fn read(input: Input, options: &ReadOptions) -> Result<Profile, ReadError> {
-    let mut trace = trace::Trace::new(options);
+    let mut trace = trace::ChromeTrace::new(options);
     let mut stream = Stream::new(ReadAhead::new(input.into_stream()?));
     file::read(&mut stream, &mut trace)?;
     Ok(trace.finish())

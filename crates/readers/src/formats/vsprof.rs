@@ -22,10 +22,10 @@ pub const FORMAT: Format = Format {
 /// True for text whose first line names the columns of the report.
 pub fn sniff(input: &Input) -> bool {
     let head = text::head(input);
-    text::lines(&head).next().is_some_and(|line| Columns::of(&shown(line)).is_some())
+    text::lines(&head).next().is_some_and(|line| VsprofColumns::of(&shown(line)).is_some())
 }
 
-struct Columns {
+struct VsprofColumns {
     level: usize,
     function: usize,
     calls: usize,
@@ -34,7 +34,7 @@ struct Columns {
     module: Option<usize>,
 }
 
-impl Columns {
+impl VsprofColumns {
     fn of(line: &str) -> Option<Self> {
         let names = fields(line, ',');
         let find = |wanted: &str| names.iter().position(|name| name.trim() == wanted);
@@ -53,7 +53,7 @@ pub fn read(input: Input, options: &ReadOptions) -> Result<Profile, ReadError> {
     let bytes = text::read_whole(input)?;
     let mut builder = options.builder();
     let mut lines = text::lines(&bytes);
-    let Some(columns) = lines.next().and_then(|line| Columns::of(&shown(line))) else {
+    let Some(columns) = lines.next().and_then(|line| VsprofColumns::of(&shown(line))) else {
         return Err(ReadError::malformed(0, "the columns of a call tree report are missing"));
     };
     let wall = columns.own.map(|_| builder.metric(Metric::exact("wall", Unit::Nanoseconds)));

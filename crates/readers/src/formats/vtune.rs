@@ -22,17 +22,17 @@ pub const FORMAT: Format = Format {
 /// True for text whose first line names the columns of VTune's top-down report.
 pub fn sniff(input: &Input) -> bool {
     let head = text::head(input);
-    text::lines(&head).next().is_some_and(|line| Columns::of(&shown(line)).is_some())
+    text::lines(&head).next().is_some_and(|line| VtuneColumns::of(&shown(line)).is_some())
 }
 
-struct Columns {
+struct VtuneColumns {
     separator: char,
     stack: usize,
     time: usize,
     module: Option<usize>,
 }
 
-impl Columns {
+impl VtuneColumns {
     fn of(line: &str) -> Option<Self> {
         if !line.contains("Function Stack") {
             return None;
@@ -51,7 +51,7 @@ pub fn read(input: Input, options: &ReadOptions) -> Result<Profile, ReadError> {
     let bytes = text::read_whole(input)?;
     let mut builder = options.builder();
     let mut lines = text::lines(&bytes);
-    let columns = lines.next().and_then(|line| Columns::of(&shown(line)));
+    let columns = lines.next().and_then(|line| VtuneColumns::of(&shown(line)));
     let Some(columns) = columns else {
         return Err(ReadError::malformed(
             0,

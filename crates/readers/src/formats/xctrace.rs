@@ -33,27 +33,27 @@ pub fn sniff(input: &Input) -> bool {
 
 /// A module's name and path.
 #[derive(Clone, Default)]
-struct Binary {
+struct XctraceBinary {
     name: String,
     path: String,
 }
 
 /// What has an id.
 #[derive(Default)]
-struct Known {
+struct XctraceIds {
     times: HashMap<u64, i64>,
     weights: HashMap<u64, i64>,
     threads: HashMap<u64, ThreadId>,
     processes: HashMap<u64, (StringId, Option<u64>)>,
     stacks: HashMap<u64, Vec<FrameId>>,
     frames: HashMap<u64, FrameId>,
-    binaries: HashMap<u64, Binary>,
+    binaries: HashMap<u64, XctraceBinary>,
     paths: HashMap<u64, String>,
     numbers: HashMap<u64, u64>,
 }
 
 #[derive(Default)]
-struct Row {
+struct XctraceRow {
     time: Option<i64>,
     weight: Option<i64>,
     thread: Option<ThreadId>,
@@ -66,7 +66,7 @@ struct OpenFrame {
     id: Option<u64>,
     name: String,
     address: Option<u64>,
-    binary: Binary,
+    binary: XctraceBinary,
     line: Option<u64>,
     path: Option<String>,
 }
@@ -86,10 +86,10 @@ struct OpenProcess {
     pid: Option<u64>,
 }
 
-struct Reader {
+struct XctraceReader {
     builder: ProfileBuilder,
-    known: Known,
-    row: Row,
+    known: XctraceIds,
+    row: XctraceRow,
     frame: Option<OpenFrame>,
     thread: Option<OpenThread>,
     process: Option<OpenProcess>,
@@ -107,10 +107,10 @@ pub fn read(input: Input, options: &ReadOptions) -> Result<Profile, ReadError> {
     let mut builder = options.builder();
     let cpu = builder.metric(Metric::sampled("cpu", Unit::Nanoseconds));
     let samples = builder.metric(Metric::sampled("samples", Unit::Count));
-    let mut reader = Reader {
+    let mut reader = XctraceReader {
         builder,
-        known: Known::default(),
-        row: Row::default(),
+        known: XctraceIds::default(),
+        row: XctraceRow::default(),
         frame: None,
         thread: None,
         process: None,
@@ -155,7 +155,7 @@ fn id(tag: &Element<'_>, key: &str) -> Option<u64> {
     tag.number(key)
 }
 
-impl Reader {
+impl XctraceReader {
     fn begin(&mut self, name: &str, tag: Element<'_>) {
         let reference = id(&tag, "ref");
         let own = id(&tag, "id");
@@ -163,7 +163,7 @@ impl Reader {
         self.text_id = own;
         let fmt = || tag.attribute("fmt").unwrap_or_default().into_owned();
         match name {
-            "row" => self.row = Row::default(),
+            "row" => self.row = XctraceRow::default(),
             "sample-time" | "start-time" => {
                 self.row.time = reference.and_then(|id| self.known.times.get(&id).copied());
             }
@@ -214,7 +214,7 @@ impl Reader {
                     self.known.binaries.get(&id).cloned().unwrap_or_default()
                 } else {
                     let word = |key| tag.attribute(key).unwrap_or_default().into_owned();
-                    Binary { name: word("name"), path: word("path") }
+                    XctraceBinary { name: word("name"), path: word("path") }
                 };
                 if let Some(own) = own {
                     self.known.binaries.insert(own, binary.clone());

@@ -30,7 +30,7 @@ pub fn sniff(input: &Input) -> bool {
     text::lines(&head).next().is_some_and(|line| shown(line).trim() == COLUMNS)
 }
 
-struct Row<'a> {
+struct XperfRow<'a> {
     process: &'a str,
     stack: &'a str,
     thread: u64,
@@ -40,7 +40,7 @@ struct Row<'a> {
     time: Option<i64>,
 }
 
-fn row(line: &str) -> Option<Row<'_>> {
+fn row(line: &str) -> Option<XperfRow<'_>> {
     let mut right = line.rsplitn(8, ", ");
     let time = seconds(right.next()?.trim().as_bytes());
     let count = number(right.next()?.as_bytes())?;
@@ -57,7 +57,7 @@ fn row(line: &str) -> Option<Row<'_>> {
     let stack = stack_of(front.next()?);
     let weight = (weight * 1e6).round();
     let weight = (weight.is_finite() && (0.0..9e18).contains(&weight)).then_some(weight as i64)?;
-    Some(Row { process, stack, thread, weight, count, time })
+    Some(XperfRow { process, stack, thread, weight, count, time })
 }
 
 /// The stack of `stack, module, function`: it ends in the same function, commas and all.

@@ -16,32 +16,32 @@ pub(crate) struct Held {
 
 /// Events in the order of time as far as they are held.
 pub(crate) struct Window {
-    heap: BinaryHeap<Waiting>,
+    heap: BinaryHeap<WaitingEvent>,
     held: usize,
     number: u64,
 }
 
-struct Waiting {
+struct WaitingEvent {
     time: i64,
     number: u64,
     held: Held,
 }
 
-impl PartialEq for Waiting {
+impl PartialEq for WaitingEvent {
     fn eq(&self, other: &Self) -> bool {
         self.cmp(other) == Ordering::Equal
     }
 }
 
-impl Eq for Waiting {}
+impl Eq for WaitingEvent {}
 
-impl PartialOrd for Waiting {
+impl PartialOrd for WaitingEvent {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl Ord for Waiting {
+impl Ord for WaitingEvent {
     /// The earliest is the greatest; of equals that which came first.
     fn cmp(&self, other: &Self) -> Ordering {
         (other.time, other.number).cmp(&(self.time, self.number))
@@ -66,7 +66,7 @@ impl Window {
 
     pub(crate) fn push(&mut self, event: StackEvent, stack: &[FrameId]) {
         let held = Held { event, stack: stack.into() };
-        self.heap.push(Waiting { time: event.time, number: self.number, held });
+        self.heap.push(WaitingEvent { time: event.time, number: self.number, held });
         self.number += 1;
     }
 

@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 /// The tables of a machine.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(crate) enum Machine {
+pub(crate) enum SyscallMachine {
     /// Also where nothing is said.
     #[default]
     X86,
@@ -12,7 +12,7 @@ pub(crate) enum Machine {
     Generic,
 }
 
-impl Machine {
+impl SyscallMachine {
     /// The machine that `uname -m` calls so.
     pub(crate) fn named(name: &str) -> Self {
         match name {
@@ -23,15 +23,15 @@ impl Machine {
 }
 
 /// The name of a system call.
-pub(crate) fn name(machine: Machine, number: u64) -> Option<&'static str> {
+pub(crate) fn name(machine: SyscallMachine, number: u64) -> Option<&'static str> {
     static TABLES: LazyLock<[Vec<&str>; 3]> =
         LazyLock::new(|| [X86, GENERIC, LATER].map(|table| table.split_whitespace().collect()));
     let [x86, generic, later] = &*TABLES;
     let number = usize::try_from(number).ok()?;
     let name = match (number.checked_sub(FIRST_LATER), machine) {
         (Some(at), _) => later.get(at),
-        (None, Machine::X86) => x86.get(number),
-        (None, Machine::Generic) => generic.get(number),
+        (None, SyscallMachine::X86) => x86.get(number),
+        (None, SyscallMachine::Generic) => generic.get(number),
     };
     name.copied().filter(|name| *name != "-")
 }
@@ -134,20 +134,20 @@ mod tests {
     #[test]
     fn numbers_have_names() {
         for (machine, number, expected) in [
-            (Machine::X86, 0, Some("read")),
-            (Machine::X86, 59, Some("execve")),
-            (Machine::X86, 202, Some("futex")),
-            (Machine::X86, 334, Some("rseq")),
-            (Machine::X86, 335, None),
-            (Machine::X86, 435, Some("clone3")),
-            (Machine::Generic, 63, Some("read")),
-            (Machine::Generic, 98, Some("futex")),
-            (Machine::Generic, 221, Some("execve")),
-            (Machine::Generic, 462, Some("mseal")),
-            (Machine::X86, u64::MAX, None),
+            (SyscallMachine::X86, 0, Some("read")),
+            (SyscallMachine::X86, 59, Some("execve")),
+            (SyscallMachine::X86, 202, Some("futex")),
+            (SyscallMachine::X86, 334, Some("rseq")),
+            (SyscallMachine::X86, 335, None),
+            (SyscallMachine::X86, 435, Some("clone3")),
+            (SyscallMachine::Generic, 63, Some("read")),
+            (SyscallMachine::Generic, 98, Some("futex")),
+            (SyscallMachine::Generic, 221, Some("execve")),
+            (SyscallMachine::Generic, 462, Some("mseal")),
+            (SyscallMachine::X86, u64::MAX, None),
         ] {
             assert_eq!(name(machine, number), expected, "{machine:?} {number}");
         }
-        assert_eq!(Machine::named("aarch64"), Machine::Generic);
+        assert_eq!(SyscallMachine::named("aarch64"), SyscallMachine::Generic);
     }
 }

@@ -9,7 +9,7 @@ use perfblame_cct::{
 use perfblame_scripts::{Holder, Outline, Place, name_of, outline};
 
 use super::files::{Files, MapFile};
-use super::source_map::{Mapped, SourceMap};
+use super::source_map::{MappedPlace, SourceMap};
 use super::{ScriptKey, ScriptNames, ScriptOptions, Scripts, urls};
 use crate::v8::layer_of_url;
 
@@ -35,14 +35,14 @@ pub struct Position {
 
 /// What functions and places are called.
 #[derive(Default, Debug)]
-pub struct Names {
+pub struct ResolvedNames {
     functions: HashMap<Use, FunctionId>,
     /// Functions that a source map knows: places in them are places in its sources.
     mapped: HashSet<Use>,
     positions: HashMap<Position, (StringId, u32, u32)>,
 }
 
-impl Names {
+impl ResolvedNames {
     /// What a function is called.
     pub fn function(&self, of: Use) -> FunctionId {
         self.functions.get(&of).copied().unwrap_or(of.function)
@@ -81,7 +81,7 @@ struct Parsed {
 
 /// Names in the making.
 #[derive(Debug)]
-pub struct Naming<'a> {
+pub struct ScriptNaming<'a> {
     scripts: Scripts,
     options: ScriptOptions<'a>,
     files: Files<'a>,
@@ -89,7 +89,7 @@ pub struct Naming<'a> {
     row_of: HashMap<Group, usize>,
 }
 
-impl<'a> Naming<'a> {
+impl<'a> ScriptNaming<'a> {
     /// Takes the scripts of these functions apart.
     pub fn new(
         scripts: Scripts,
@@ -225,8 +225,8 @@ impl<'a> Naming<'a> {
     }
 
     /// Looks everything up.
-    pub fn finish(mut self, positions: &[Position], builder: &mut ProfileBuilder) -> Names {
-        let mut names = Names::default();
+    pub fn finish(mut self, positions: &[Position], builder: &mut ProfileBuilder) -> ResolvedNames {
+        let mut names = ResolvedNames::default();
         let mut in_group: HashMap<usize, Vec<Position>> = HashMap::new();
         for at in positions.iter().filter(|at| at.column > 0) {
             let component = builder.symbols.function(at.of.function).component;
@@ -277,7 +277,7 @@ impl<'a> Naming<'a> {
     }
 
     /// Names what no map knows by the script's text, and keeps what the script looks like.
-    fn name_by_text(&self, row: usize, names: &mut Names, builder: &mut ProfileBuilder) {
+    fn name_by_text(&self, row: usize, names: &mut ResolvedNames, builder: &mut ProfileBuilder) {
         let parsed = &self.groups[row].1;
         let Some(text) = &parsed.text else { return };
         let mut is_any_left = false;
@@ -359,7 +359,12 @@ impl<'p, 'm> Reading<'p, 'm> {
         Self { parsed, map, base, sources: HashMap::new(), names }
     }
 
-    fn name(mut self, positions: &[Position], names: &mut Names, builder: &mut ProfileBuilder) {
+    fn name(
+        mut self,
+        positions: &[Position],
+        names: &mut ResolvedNames,
+        builder: &mut ProfileBuilder,
+    ) {
         let parsed = self.parsed;
         // What is asked for: starts, names' places, places being executed.
         let inner = |place: Place| (place >= parsed.start).then(|| place.before(parsed.start));
@@ -483,7 +488,7 @@ impl<'p, 'm> Reading<'p, 'm> {
     /// What the source's text says: the name of the function that a place is in, and where that one starts.
     fn by_source(
         &mut self,
-        mapped: &Mapped,
+        mapped: &MappedPlace,
         source: &str,
         is_nameless: bool,
     ) -> Option<(String, Place)> {

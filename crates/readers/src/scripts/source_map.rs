@@ -5,13 +5,13 @@
 use perfblame_scripts::{Origin, Place, origins};
 
 use super::urls;
-use crate::encodings::json::{Cursor, Fault, Kind, Number, decode};
+use crate::encodings::json::{Cursor, JsonFault, JsonKind, Number, decode};
 
 /// A source map, or all sections of one.
 #[derive(Default, Debug)]
 pub struct SourceMap<'a> {
     /// In the order of their places.
-    sections: Vec<(Place, Section<'a>)>,
+    sections: Vec<(Place, MapSection<'a>)>,
     /// The script it belongs to, as the map says.
     pub file: Option<String>,
     /// What the script and its map have in common.
@@ -20,7 +20,7 @@ pub struct SourceMap<'a> {
 
 /// What one set of mappings is about.
 #[derive(Default, Debug)]
-pub struct Section<'a> {
+pub struct MapSection<'a> {
     mappings: std::borrow::Cow<'a, str>,
     root: String,
     sources: Vec<String>,
@@ -32,7 +32,7 @@ pub struct Section<'a> {
 
 /// What a map says of one place.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Mapped {
+pub struct MappedPlace {
     /// Which section it is from.
     pub section: usize,
     /// Where it comes from.
@@ -41,7 +41,7 @@ pub struct Mapped {
 
 impl<'a> SourceMap<'a> {
     /// Reads a map. Servers may put `)]}'` before it, so that no other page can read it as a script.
-    pub fn read(bytes: &'a [u8]) -> Result<Self, Fault> {
+    pub fn read(bytes: &'a [u8]) -> Result<Self, JsonFault> {
         let bytes = match bytes.strip_prefix(b")]}'") {
             Some(rest) => &rest[rest.iter().position(|byte| *byte == b'\n').unwrap_or(0)..],
             None => bytes,
@@ -53,8 +53,8 @@ impl<'a> SourceMap<'a> {
         Ok(map)
     }
 
-    fn object(&mut self, cursor: &mut Cursor<'a>) -> Result<(), Fault> {
-        let mut whole = Section::default();
+    fn object(&mut self, cursor: &mut Cursor<'a>) -> Result<(), JsonFault> {
+        let mut whole = MapSection::default();
         cursor.begin_object()?;
         while let Some(key) = cursor.next_raw_key()? {
             match (key, cursor.peek()?) {
@@ -64,7 +64,7 @@ impl<'a> SourceMap<'a> {
                 (b"debugId" | b"debug_id", _) => {
                     self.debug_id = cursor.lenient_string()?.map(std::borrow::Cow::into_owned);
                 }
-                (b"sections", Kind::Array) => {
+                (b"sections", JsonKind::Array) => {
                     cursor.begin_array()?;
                     while cursor.next_element()? {
                         self.section(cursor)?;
@@ -79,15 +79,15 @@ impl<'a> SourceMap<'a> {
         Ok(())
     }
 
-    fn section(&mut self, cursor: &mut Cursor<'a>) -> Result<(), Fault> {
-        if cursor.peek()? != Kind::Object {
+    fn section(&mut self, cursor: &mut Cursor<'a>) -> Result<(), JsonFault> {
+        if cursor.peek()? != JsonKind::Object {
             return cursor.skip_value();
         }
-        let (mut start, mut section) = (Place::default(), Section::default());
+        let (mut start, mut section) = (Place::default(), MapSection::default());
         cursor.begin_object()?;
         while let Some(key) = cursor.next_raw_key()? {
             match (key, cursor.peek()?) {
-                (b"offset", Kind::Object) => {
+                (b"offset", JsonKind::Object) => {
                     cursor.begin_object()?;
                     while let Some(key) = cursor.next_raw_key()? {
                         let number = cursor.lenient_number()?.and_then(Number::as_u64);
@@ -99,7 +99,7 @@ impl<'a> SourceMap<'a> {
                         }
                     }
                 }
-                (b"map", Kind::Object) => {
+                (b"map", JsonKind::Object) => {
                     cursor.begin_object()?;
                     while let Some(key) = cursor.next_raw_key()? {
                         section.field(key, cursor)?;
@@ -113,7 +113,7 @@ impl<'a> SourceMap<'a> {
     }
 
     /// Looks places up, which must be sorted; says how many segments were damaged.
-    pub fn look_up(&self, wanted: &[Place]) -> (Vec<Option<Mapped>>, u64) {
+    pub fn look_up(&self, wanted: &[Place]) -> (Vec<Option<MappedPlace>>, u64) {
         let (mut found, mut damaged) = (Vec::with_capacity(wanted.len()), 0);
         let mut rest = wanted;
         let first = self
@@ -137,7 +137,7 @@ impl<'a> SourceMap<'a> {
             found.extend(looked_up.origins.into_iter().map(|origin| {
                 let mut origin = origin?;
                 origin.generated = origin.generated.after(*start);
-                Some(Mapped { section: number, origin })
+                Some(MappedPlace { section: number, origin })
             }));
         }
         found.resize(wanted.len(), None);
@@ -145,7 +145,7 @@ impl<'a> SourceMap<'a> {
     }
 
     /// The address of a source beside that of the map; none when there is no such source.
-    pub fn source(&self, mapped: &Mapped, base: &str) -> Option<String> {
+    pub fn source(&self, mapped: &MappedPlace, base: &str) -> Option<String> {
         let (_, section) = self.sections.get(mapped.section)?;
         // Makers that keep a source to themselves write null for it.
         let name =
@@ -159,20 +159,20 @@ impl<'a> SourceMap<'a> {
     }
 
     /// The text of a source.
-    pub fn content(&self, mapped: &Mapped) -> Option<String> {
+    pub fn content(&self, mapped: &MappedPlace) -> Option<String> {
         let (_, section) = self.sections.get(mapped.section)?;
         let (raw, escaped) = (*section.contents.get(mapped.origin.source as usize)?)?;
         Some(decode(raw, escaped).into_owned())
     }
 
     /// The name that stands at a place.
-    pub fn name(&self, mapped: &Mapped) -> Option<&str> {
+    pub fn name(&self, mapped: &MappedPlace) -> Option<&str> {
         let (_, section) = self.sections.get(mapped.section)?;
         section.names.get(mapped.origin.name? as usize).map(String::as_str)
     }
 
     /// True when the map says that a source is somebody else's.
-    pub fn is_ignored(&self, mapped: &Mapped) -> bool {
+    pub fn is_ignored(&self, mapped: &MappedPlace) -> bool {
         self.sections
             .get(mapped.section)
             .is_some_and(|(_, section)| section.ignored.contains(&(mapped.origin.source as usize)))
@@ -184,19 +184,19 @@ impl<'a> SourceMap<'a> {
     }
 }
 
-impl<'a> Section<'a> {
-    fn field(&mut self, key: &[u8], cursor: &mut Cursor<'a>) -> Result<(), Fault> {
+impl<'a> MapSection<'a> {
+    fn field(&mut self, key: &[u8], cursor: &mut Cursor<'a>) -> Result<(), JsonFault> {
         match (key, cursor.peek()?) {
-            (b"mappings", Kind::String) => self.mappings = cursor.string()?,
+            (b"mappings", JsonKind::String) => self.mappings = cursor.string()?,
             (b"sourceRoot", _) => {
                 self.root = cursor.lenient_string()?.unwrap_or_default().into_owned();
             }
-            (b"sources", Kind::Array) => strings(cursor, &mut self.sources)?,
-            (b"names", Kind::Array) => strings(cursor, &mut self.names)?,
-            (b"sourcesContent", Kind::Array) => {
+            (b"sources", JsonKind::Array) => strings(cursor, &mut self.sources)?,
+            (b"names", JsonKind::Array) => strings(cursor, &mut self.names)?,
+            (b"sourcesContent", JsonKind::Array) => {
                 cursor.begin_array()?;
                 while cursor.next_element()? {
-                    let content = if cursor.peek()? == Kind::String {
+                    let content = if cursor.peek()? == JsonKind::String {
                         Some(cursor.raw_string()?)
                     } else {
                         cursor.skip_value()?;
@@ -205,7 +205,7 @@ impl<'a> Section<'a> {
                     self.contents.push(content);
                 }
             }
-            (b"ignoreList" | b"x_google_ignoreList", Kind::Array) => {
+            (b"ignoreList" | b"x_google_ignoreList", JsonKind::Array) => {
                 cursor.begin_array()?;
                 while cursor.next_element()? {
                     let number = cursor.lenient_number()?.and_then(Number::as_u64);
@@ -218,7 +218,7 @@ impl<'a> Section<'a> {
     }
 }
 
-fn strings(cursor: &mut Cursor<'_>, into: &mut Vec<String>) -> Result<(), Fault> {
+fn strings(cursor: &mut Cursor<'_>, into: &mut Vec<String>) -> Result<(), JsonFault> {
     cursor.begin_array()?;
     while cursor.next_element()? {
         into.push(cursor.lenient_string()?.unwrap_or_default().into_owned());
@@ -258,7 +258,7 @@ mod tests {
         let places = [0, 4, 9].map(|column| Place::new(0, column));
         let (found, damaged) = map.look_up(&places);
         assert_eq!(damaged, 0);
-        let found: Vec<Mapped> = found.into_iter().flatten().collect();
+        let found: Vec<MappedPlace> = found.into_iter().flatten().collect();
         assert_eq!(
             map.source(&found[0], "http://h/js/out.js.map").unwrap(),
             "http://h/js/src/a.js"
@@ -280,7 +280,7 @@ mod tests {
         let places =
             [(0, 0), (0, 5), (2, 10), (2, 14)].map(|(line, column)| Place::new(line, column));
         let (found, _) = map.look_up(&places);
-        let at = |found: &Option<Mapped>| {
+        let at = |found: &Option<MappedPlace>| {
             found.as_ref().map(|mapped| (mapped.section, mapped.origin.generated))
         };
         let expected = [None, Some((0, places[1])), Some((1, places[2])), Some((1, places[3]))];

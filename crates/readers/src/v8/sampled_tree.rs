@@ -14,8 +14,8 @@ use perfblame_cct::{
 };
 
 use super::call_frame::FLOW;
-use super::{Chunk, Idle, Recorded};
-use crate::scripts::{Names, Position, Use};
+use super::{Idle, Recorded, V8Chunk};
+use crate::scripts::{Position, ResolvedNames, Use};
 
 /// Samples held back for sorting. Chunks have at most a hundred samples, and the largest step back seen in real traces
 /// (19 ms) spans about two hundred.
@@ -25,13 +25,13 @@ const WINDOW: usize = 8192;
 #[derive(Default, Debug)]
 pub struct SampledTree {
     row_of: HashMap<i64, u32>,
-    rows: Vec<Row>,
+    rows: Vec<SampledNode>,
     /// Where the deltas have led to.
     clock: i64,
     /// Samples not yet in order.
-    window: Vec<Sample>,
+    window: Vec<V8Sample>,
     /// The sample that waits for its successor.
-    last: Option<Sample>,
+    last: Option<V8Sample>,
     end: Option<i64>,
     gaps: Gaps,
     samples: u64,
@@ -40,11 +40,11 @@ pub struct SampledTree {
     left_out: u64,
     late: u64,
     /// Values per line, where the grain asks for lines.
-    lines: HashMap<(u32, At), Value>,
+    lines: HashMap<(u32, At), NodeValue>,
     /// What places are called, where that is known: frames with the line in the source.
     places: HashMap<(u32, At), Option<FrameId>>,
     /// (sample, duration), where times are kept.
-    timed: Vec<(Sample, i64)>,
+    timed: Vec<(V8Sample, i64)>,
     /// Rows that were current when something else in the trace happened.
     moments: HashMap<i64, u32>,
     /// True when samples are kept until it is known under whom they hang.
@@ -54,7 +54,7 @@ pub struct SampledTree {
 }
 
 #[derive(Clone, Copy, Default, Debug)]
-struct Row {
+struct SampledNode {
     script: i64,
     /// The function as recorded, before it got a name.
     recorded: Option<FunctionId>,
@@ -64,12 +64,12 @@ struct Row {
     /// True for what is in no script: the engine's own, and functions of the browser.
     is_foreign: bool,
     is_idle: bool,
-    own: Value,
-    place: Place,
+    own: NodeValue,
+    place: NodePlace,
 }
 
 #[derive(Clone, Copy, Default, Debug)]
-struct Value {
+struct NodeValue {
     /// Nanoseconds, or bytes.
     amount: i64,
     samples: i64,
@@ -77,7 +77,7 @@ struct Value {
 
 /// Where in our tree a node is.
 #[derive(Clone, Copy, Default, Debug)]
-enum Place {
+enum NodePlace {
     #[default]
     Unknown,
     /// V8's root: what it calls is outermost.
@@ -86,7 +86,7 @@ enum Place {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-struct Sample {
+struct V8Sample {
     time: i64,
     row: u32,
     at: At,
@@ -99,7 +99,7 @@ struct At {
     column: u32,
 }
 
-impl Row {
+impl SampledNode {
     /// Its function, as recorded, with its script.
     fn recorded(&self, process: i64, builder: &ProfileBuilder) -> Option<Use> {
         let function = match (self.recorded, self.frame) {
@@ -147,7 +147,7 @@ impl SampledTree {
     }
 
     /// Adds what a chunk says.
-    pub fn add(&mut self, chunk: &Chunk, builder: &mut ProfileBuilder) {
+    pub fn add(&mut self, chunk: &V8Chunk, builder: &mut ProfileBuilder) {
         for node in &chunk.nodes {
             let row = self.row(node.id);
             let parent = node.parent.map(|parent| self.row(parent));
@@ -181,7 +181,7 @@ impl SampledTree {
             let line = part(&chunk.lines);
             let column = if line == 0 { 0 } else { part(&chunk.columns) };
             let row = self.row(*id);
-            self.window.push(Sample { time: self.clock, row, at: At { line, column } });
+            self.window.push(V8Sample { time: self.clock, row, at: At { line, column } });
             if self.window.len() >= WINDOW {
                 self.settle(WINDOW / 2, by_time);
             }
@@ -191,7 +191,7 @@ impl SampledTree {
     }
 
     /// Adds the hit counts of a profile that lists no samples; each stands for an equal share of the whole.
-    pub fn add_hits(&mut self, chunk: &Chunk) {
+    pub fn add_hits(&mut self, chunk: &V8Chunk) {
         let hits: i64 =
             chunk.nodes.iter().fold(0, |sum, node| sum.saturating_add(node.hits.max(0)));
         let span = chunk.end.zip(chunk.start).map_or(0, |(end, start)| end.saturating_sub(start));
@@ -199,13 +199,13 @@ impl SampledTree {
             let hit = node.hits.max(0);
             let share = i128::from(span.max(0)) * i128::from(hit) / i128::from(hits.max(1));
             let row = self.row(node.id);
-            self.rows[row as usize].own = Value { amount: share as i64, samples: hit };
+            self.rows[row as usize].own = NodeValue { amount: share as i64, samples: hit };
         }
         self.samples = hits as u64;
     }
 
     /// Adds the sizes of a heap profile in place of times.
-    pub fn add_sizes(&mut self, chunk: &Chunk) {
+    pub fn add_sizes(&mut self, chunk: &V8Chunk) {
         for node in &chunk.nodes {
             let row = self.row(node.id);
             let own = &mut self.rows[row as usize].own;
@@ -221,7 +221,7 @@ impl SampledTree {
     fn row(&mut self, id: i64) -> u32 {
         let Self { row_of, rows, .. } = self;
         *row_of.entry(id).or_insert_with(|| {
-            rows.push(Row::default());
+            rows.push(SampledNode::default());
             rows.len() as u32 - 1
         })
     }
@@ -243,7 +243,7 @@ impl SampledTree {
         self.window = settled;
     }
 
-    fn credit(&mut self, mut sample: Sample, mut duration: i64, by_time: bool) {
+    fn credit(&mut self, mut sample: V8Sample, mut duration: i64, by_time: bool) {
         if let Some(recorded) = self.recorded {
             let end = sample.time.saturating_add(duration);
             // What nobody called is waiting: for the page, and at last for the recorder.
@@ -275,7 +275,7 @@ impl SampledTree {
 
     /// True for the likes of `(idle)`, `(program)` and `(garbage collector)`: nobody called them.
     fn is_engine(&self, row: u32) -> bool {
-        let Row { is_foreign, parent, .. } = self.rows[row as usize];
+        let SampledNode { is_foreign, parent, .. } = self.rows[row as usize];
         is_foreign && parent.is_some_and(|parent| self.rows[parent as usize].is_root)
     }
 
@@ -314,7 +314,7 @@ impl SampledTree {
     }
 
     /// Gives functions and places their names.
-    pub fn rename(&mut self, names: &Names, process: i64, builder: &mut ProfileBuilder) {
+    pub fn rename(&mut self, names: &ResolvedNames, process: i64, builder: &mut ProfileBuilder) {
         for row in 0..self.rows.len() {
             let Some(of) = self.rows[row].recorded(process, builder) else { continue };
             let function = names.function(of);
@@ -444,7 +444,7 @@ impl SampledTree {
 
     /// True for the likes of `(program)` and `(idle)`, which nobody asked for.
     pub fn is_pseudo(&self, row: u32, builder: &ProfileBuilder) -> bool {
-        let Row { frame, parent, .. } = self.rows[row as usize];
+        let SampledNode { frame, parent, .. } = self.rows[row as usize];
         let is_outermost = parent.is_none_or(|parent| self.rows[parent as usize].is_root);
         let function = frame.map(|frame| builder.symbols.frame(frame).function);
         is_outermost && function.is_none_or(|id| builder.symbols.function(id).component.is_none())
@@ -457,7 +457,8 @@ impl SampledTree {
 
     /// The context of a node and of all its callers.
     pub fn place(&mut self, row: usize, builder: &mut ProfileBuilder) -> Cursor {
-        if let Row { is_root: true, parent: None, frame: Some(frame), .. } = self.rows[row] {
+        if let SampledNode { is_root: true, parent: None, frame: Some(frame), .. } = self.rows[row]
+        {
             return builder.root(frame);
         }
         // From the node up to the first caller whose place is known.
@@ -466,15 +467,15 @@ impl SampledTree {
         let mut cursor = None;
         while let Some(row) = at {
             match self.rows[row].place {
-                Place::At(known) => {
+                NodePlace::At(known) => {
                     cursor = Some(known);
                     break;
                 }
-                Place::Outside => break,
-                Place::Unknown => {}
+                NodePlace::Outside => break,
+                NodePlace::Unknown => {}
             }
             if self.rows[row].is_root && self.rows[row].parent.is_none() {
-                self.rows[row].place = Place::Outside;
+                self.rows[row].place = NodePlace::Outside;
                 break;
             }
             if self.rows[row].frame.is_none() || path.len() > self.rows.len() {
@@ -501,7 +502,7 @@ impl SampledTree {
                 Some(caller) => builder.child(caller, frame),
                 None => builder.root(frame),
             };
-            self.rows[row].place = Place::At(here);
+            self.rows[row].place = NodePlace::At(here);
             cursor = Some(here);
         }
         cursor.unwrap_or_else(|| builder.truncated_root())

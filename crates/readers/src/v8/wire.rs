@@ -4,7 +4,7 @@
 use perfblame_cct::{FrameId, ProfileBuilder};
 
 use super::CallFrame;
-use crate::encodings::json::{Cursor, Fault, Kind, Number};
+use crate::encodings::json::{Cursor, JsonFault, JsonKind, Number};
 
 /// One node of a call tree.
 #[derive(Clone, Copy, Debug)]
@@ -27,7 +27,7 @@ pub struct WireNode {
 
 /// What one event or file says.
 #[derive(Default, Debug)]
-pub struct Chunk {
+pub struct V8Chunk {
     /// New nodes.
     pub nodes: Vec<WireNode>,
     /// (caller, callee) where callers list their callees.
@@ -66,7 +66,7 @@ struct OpenNode<'a> {
     listed: Vec<i64>,
 }
 
-impl Chunk {
+impl V8Chunk {
     /// Forgets everything but the memory it holds.
     pub fn clear(&mut self) {
         self.nodes.clear();
@@ -86,7 +86,7 @@ impl Chunk {
         &mut self,
         cursor: &mut Cursor<'_>,
         builder: &mut ProfileBuilder,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), JsonFault> {
         cursor.begin_object()?;
         // `cpuProfile` inside `data` is one level down and brings no new kind of field.
         let mut inside = 0;
@@ -100,23 +100,23 @@ impl Chunk {
             };
             let kind = cursor.peek()?;
             match (key, kind) {
-                (b"cpuProfile" | b"profile", Kind::Object) => {
+                (b"cpuProfile" | b"profile", JsonKind::Object) => {
                     cursor.begin_object()?;
                     inside += 1;
                 }
-                (b"nodes", Kind::Array) => {
+                (b"nodes", JsonKind::Array) => {
                     cursor.begin_array()?;
                     while cursor.next_element()? {
                         self.read_node(cursor, builder)?;
                     }
                 }
-                (b"head", Kind::Object) => self.read_node(cursor, builder)?,
-                (b"samples", Kind::Array) => numbers(cursor, &mut self.samples, 0)?,
-                (b"timeDeltas", Kind::Array) => numbers(cursor, &mut self.deltas, 3)?,
-                (b"timestamps", Kind::Array) => numbers(cursor, &mut self.timestamps, 3)?,
-                (b"lines", Kind::Array) => numbers(cursor, &mut self.lines, 0)?,
-                (b"columns", Kind::Array) => numbers(cursor, &mut self.columns, 0)?,
-                (b"trace_ids", Kind::Object) => {
+                (b"head", JsonKind::Object) => self.read_node(cursor, builder)?,
+                (b"samples", JsonKind::Array) => numbers(cursor, &mut self.samples, 0)?,
+                (b"timeDeltas", JsonKind::Array) => numbers(cursor, &mut self.deltas, 3)?,
+                (b"timestamps", JsonKind::Array) => numbers(cursor, &mut self.timestamps, 3)?,
+                (b"lines", JsonKind::Array) => numbers(cursor, &mut self.lines, 0)?,
+                (b"columns", JsonKind::Array) => numbers(cursor, &mut self.columns, 0)?,
+                (b"trace_ids", JsonKind::Object) => {
                     cursor.begin_object()?;
                     while let Some(key) = cursor.next_raw_key()? {
                         let moment = str::from_utf8(key).ok().and_then(|key| key.parse().ok());
@@ -136,8 +136,8 @@ impl Chunk {
         &mut self,
         cursor: &mut Cursor<'_>,
         builder: &mut ProfileBuilder,
-    ) -> Result<(), Fault> {
-        if cursor.peek()? != Kind::Object {
+    ) -> Result<(), JsonFault> {
+        if cursor.peek()? != JsonKind::Object {
             return cursor.skip_value();
         }
         cursor.begin_object()?;
@@ -160,7 +160,7 @@ impl Chunk {
                 b"hitCount" => node.hits = whole(cursor)?,
                 b"selfSize" => node.self_size = whole(cursor)?,
                 b"callFrame" => read_call_frame(cursor, &mut node.call)?,
-                b"children" if cursor.peek()? == Kind::Array => {
+                b"children" if cursor.peek()? == JsonKind::Array => {
                     cursor.begin_array()?;
                     if next_nested(cursor, &mut node.listed)? {
                         open.push(OpenNode::default());
@@ -227,22 +227,22 @@ impl Chunk {
 }
 
 /// Goes on in an array of callees: true when we stepped into a nested one, false at the array's end.
-fn next_nested(cursor: &mut Cursor<'_>, listed: &mut Vec<i64>) -> Result<bool, Fault> {
+fn next_nested(cursor: &mut Cursor<'_>, listed: &mut Vec<i64>) -> Result<bool, JsonFault> {
     while cursor.next_element()? {
         match cursor.peek()? {
-            Kind::Object => {
+            JsonKind::Object => {
                 cursor.begin_object()?;
                 return Ok(true);
             }
-            Kind::Number => listed.push(whole(cursor)?),
+            JsonKind::Number => listed.push(whole(cursor)?),
             _ => cursor.skip_value()?,
         }
     }
     Ok(false)
 }
 
-fn read_call_frame<'a>(cursor: &mut Cursor<'a>, call: &mut CallFrame<'a>) -> Result<(), Fault> {
-    if cursor.peek()? != Kind::Object {
+fn read_call_frame<'a>(cursor: &mut Cursor<'a>, call: &mut CallFrame<'a>) -> Result<(), JsonFault> {
+    if cursor.peek()? != JsonKind::Object {
         return cursor.skip_value();
     }
     cursor.begin_object()?;
@@ -256,7 +256,7 @@ fn call_field<'a>(
     cursor: &mut Cursor<'a>,
     key: &[u8],
     call: &mut CallFrame<'a>,
-) -> Result<(), Fault> {
+) -> Result<(), JsonFault> {
     match key {
         b"functionName" => call.name = cursor.lenient_string()?.unwrap_or_default(),
         b"url" => call.url = cursor.lenient_string()?.unwrap_or_default(),
@@ -268,16 +268,16 @@ fn call_field<'a>(
     Ok(())
 }
 
-fn whole(cursor: &mut Cursor<'_>) -> Result<i64, Fault> {
+fn whole(cursor: &mut Cursor<'_>) -> Result<i64, JsonFault> {
     Ok(cursor.lenient_number()?.and_then(Number::as_i64).unwrap_or(0))
 }
 
 /// Microseconds as nanoseconds.
-fn time(cursor: &mut Cursor<'_>) -> Result<Option<i64>, Fault> {
+fn time(cursor: &mut Cursor<'_>) -> Result<Option<i64>, JsonFault> {
     Ok(cursor.lenient_number()?.and_then(|number| number.scaled(3)))
 }
 
-fn numbers(cursor: &mut Cursor<'_>, into: &mut Vec<i64>, decimals: u32) -> Result<(), Fault> {
+fn numbers(cursor: &mut Cursor<'_>, into: &mut Vec<i64>, decimals: u32) -> Result<(), JsonFault> {
     cursor.begin_array()?;
     while cursor.next_element()? {
         into.push(cursor.lenient_number()?.and_then(|number| number.scaled(decimals)).unwrap_or(0));

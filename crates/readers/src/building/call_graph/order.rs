@@ -16,7 +16,7 @@ pub struct Order {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Seen {
+enum VisitState {
     Never,
     Open,
     Done,
@@ -38,43 +38,43 @@ pub fn order(graph: &CallGraph, outgoing: &Outgoing) -> Order {
     let roots = starts.len();
     starts.extend(rest);
 
-    let mut seen = vec![Seen::Never; functions];
+    let mut seen = vec![VisitState::Never; functions];
     let mut cut = vec![false; graph.edges.len()];
     let mut outside = vec![0.0; functions];
     let mut finished: Vec<u32> = Vec::with_capacity(functions);
     let mut open: Vec<(usize, usize)> = Vec::new();
     let mut on_cycle = vec![false; functions];
     for (place, start) in starts.into_iter().enumerate() {
-        if seen[start] != Seen::Never {
+        if seen[start] != VisitState::Never {
             continue;
         }
         outside[start] = 1.0;
         if place >= roots {
             on_cycle[start] = true;
         }
-        seen[start] = Seen::Open;
+        seen[start] = VisitState::Open;
         open.push((start, 0));
         while let Some((function, next)) = open.last_mut() {
             let (function, edge) = (*function, outgoing.edges.of(*function).get(*next).copied());
             *next += 1;
             let Some(edge) = edge else {
-                seen[function] = Seen::Done;
+                seen[function] = VisitState::Done;
                 finished.push(function as u32);
                 open.pop();
                 continue;
             };
             let callee = graph.callee(edge as usize);
             match seen[callee] {
-                Seen::Never => {
-                    seen[callee] = Seen::Open;
+                VisitState::Never => {
+                    seen[callee] = VisitState::Open;
                     open.push((callee, 0));
                 }
-                Seen::Open => {
+                VisitState::Open => {
                     cut[edge as usize] = true;
                     on_cycle[callee] = true;
                     on_cycle[function] = true;
                 }
-                Seen::Done => {}
+                VisitState::Done => {}
             }
         }
     }

@@ -28,7 +28,7 @@ enum Above {
 }
 
 /// All contexts, callers first, those of one function together.
-pub struct Plan {
+pub struct TreePlan {
     pub threshold: f64,
     above: Vec<Above>,
     /// Weights by context and column.
@@ -85,7 +85,7 @@ impl Waiting {
     }
 }
 
-impl Plan {
+impl TreePlan {
     /// None when contexts heavier than `threshold` are too many.
     pub fn make(
         graph: &CallGraph,

@@ -3,9 +3,9 @@
 use std::borrow::Cow;
 
 use super::scan::{self, Skip};
-use super::{Fault, Kind, Number};
+use super::{JsonFault, JsonKind, Number};
 
-type Result<T> = std::result::Result<T, Fault>;
+type Result<T> = std::result::Result<T, JsonFault>;
 
 /// A place in JSON bytes.
 #[derive(Clone, Copy, Debug)]
@@ -34,11 +34,11 @@ impl<'a> Cursor<'a> {
     }
 
     fn bad<T>(&self, what: &'static str) -> Result<T> {
-        Err(Fault::Bad { offset: self.offset(), what })
+        Err(JsonFault::Bad { offset: self.offset(), what })
     }
 
     fn cut<T>(&self) -> Result<T> {
-        Err(Fault::Cut { offset: self.base + self.bytes.len() as u64 })
+        Err(JsonFault::Cut { offset: self.base + self.bytes.len() as u64 })
     }
 
     /// The next byte that is not between values.
@@ -62,7 +62,7 @@ impl<'a> Cursor<'a> {
 
     /// What the next value is.
     #[inline]
-    pub fn peek(&mut self) -> Result<Kind> {
+    pub fn peek(&mut self) -> Result<JsonKind> {
         let byte = self.next_byte()?;
         kind_of(byte).map_or_else(|| self.bad("a value is expected here"), Ok)
     }
@@ -141,7 +141,7 @@ impl<'a> Cursor<'a> {
 
     /// A number, which must be next.
     pub fn number(&mut self) -> Result<Number<'a>> {
-        if self.peek()? != Kind::Number {
+        if self.peek()? != JsonKind::Number {
             return self.bad("a number is expected here");
         }
         Ok(Number(self.word()))
@@ -150,8 +150,8 @@ impl<'a> Cursor<'a> {
     /// A number, whatever is next: numbers in strings count, anything else is skipped and none.
     pub fn lenient_number(&mut self) -> Result<Option<Number<'a>>> {
         match self.peek()? {
-            Kind::Number => Ok(Some(Number(self.word()))),
-            Kind::String => Ok(Some(Number(self.raw_string()?.0))),
+            JsonKind::Number => Ok(Some(Number(self.word()))),
+            JsonKind::String => Ok(Some(Number(self.raw_string()?.0))),
             _ => self.skip_value().map(|()| None),
         }
     }
@@ -159,14 +159,14 @@ impl<'a> Cursor<'a> {
     /// A string, whatever is next: anything else is skipped and none.
     pub fn lenient_string(&mut self) -> Result<Option<Cow<'a, str>>> {
         match self.peek()? {
-            Kind::String => self.string().map(Some),
+            JsonKind::String => self.string().map(Some),
             _ => self.skip_value().map(|()| None),
         }
     }
 
     /// `true` or `false`, which must be next.
     pub fn boolean(&mut self) -> Result<bool> {
-        if self.peek()? != Kind::Bool {
+        if self.peek()? != JsonKind::Bool {
             return self.bad("true or false is expected here");
         }
         Ok(self.word().starts_with(b"t"))
@@ -189,14 +189,16 @@ impl<'a> Cursor<'a> {
         let kind = self.peek()?;
         let start = self.at;
         match kind {
-            Kind::Object | Kind::Array => match Skip::default().advance(&self.bytes[start..]) {
-                Some(length) => self.at = start + length,
-                None => return self.cut(),
-            },
-            Kind::String => {
+            JsonKind::Object | JsonKind::Array => {
+                match Skip::default().advance(&self.bytes[start..]) {
+                    Some(length) => self.at = start + length,
+                    None => return self.cut(),
+                }
+            }
+            JsonKind::String => {
                 self.string_extent()?;
             }
-            Kind::Number | Kind::Bool | Kind::Null => {
+            JsonKind::Number | JsonKind::Bool | JsonKind::Null => {
                 self.word();
             }
         }
@@ -211,14 +213,14 @@ impl<'a> Cursor<'a> {
 }
 
 #[inline]
-pub(super) fn kind_of(byte: u8) -> Option<Kind> {
+pub(super) fn kind_of(byte: u8) -> Option<JsonKind> {
     Some(match byte {
-        b'{' => Kind::Object,
-        b'[' => Kind::Array,
-        b'"' => Kind::String,
-        b'-' | b'0'..=b'9' | b'N' | b'I' | b'+' | b'.' => Kind::Number,
-        b't' | b'f' => Kind::Bool,
-        b'n' => Kind::Null,
+        b'{' => JsonKind::Object,
+        b'[' => JsonKind::Array,
+        b'"' => JsonKind::String,
+        b'-' | b'0'..=b'9' | b'N' | b'I' | b'+' | b'.' => JsonKind::Number,
+        b't' | b'f' => JsonKind::Bool,
+        b'n' => JsonKind::Null,
         _ => return None,
     })
 }

@@ -8,17 +8,17 @@ use std::borrow::Cow;
 
 use perfblame_cct::ProfileBuilder;
 
-use super::{Cursor, Fault, Kind};
+use super::{Cursor, JsonFault, JsonKind};
 use crate::error::ReadError;
 
 /// A parsed file.
 #[derive(Clone, Debug, Default)]
 pub struct Document<'b> {
-    rows: Vec<Row<'b>>,
+    rows: Vec<JsonRow<'b>>,
 }
 
 #[derive(Clone, Debug)]
-struct Row<'b> {
+struct JsonRow<'b> {
     what: What<'b>,
     /// Rows of this value, itself included.
     rows: u32,
@@ -59,7 +59,7 @@ pub fn parse_with_warning<'b>(bytes: &'b [u8], builder: &mut ProfileBuilder) -> 
 }
 
 /// Parses as far as it goes: containers that a fault leaves open end there.
-pub fn parse_prefix(bytes: &[u8]) -> (Document<'_>, Option<Fault>) {
+pub fn parse_prefix(bytes: &[u8]) -> (Document<'_>, Option<JsonFault>) {
     let mut document = Document::default();
     let mut open = Vec::new();
     let fault = document.fill(&mut Cursor::new(bytes), &mut open).err();
@@ -67,7 +67,7 @@ pub fn parse_prefix(bytes: &[u8]) -> (Document<'_>, Option<Fault>) {
     if let Some((row, true)) = open.last().copied()
         && document.value_missing(row)
     {
-        document.rows.push(Row { what: What::Null, rows: 1 });
+        document.rows.push(JsonRow { what: What::Null, rows: 1 });
     }
     for (row, _) in open {
         document.close(row);
@@ -77,8 +77,8 @@ pub fn parse_prefix(bytes: &[u8]) -> (Document<'_>, Option<Fault>) {
 
 impl<'b> Document<'b> {
     /// The outermost value; `null` in an empty document.
-    pub fn root(&self) -> Value<'_> {
-        Value { rows: &self.rows }
+    pub fn root(&self) -> JsonValue<'_> {
+        JsonValue { rows: &self.rows }
     }
 
     fn close(&mut self, row: usize) {
@@ -101,13 +101,13 @@ impl<'b> Document<'b> {
         &mut self,
         cursor: &mut Cursor<'b>,
         open: &mut Vec<(usize, bool)>,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), JsonFault> {
         loop {
             let ended = match open.last() {
                 Some((_, true)) => {
                     let key = cursor.next_key()?;
                     let ended = key.is_none();
-                    self.rows.extend(key.map(|key| Row { what: What::Text(key), rows: 1 }));
+                    self.rows.extend(key.map(|key| JsonRow { what: What::Text(key), rows: 1 }));
                     ended
                 }
                 Some((_, false)) => !cursor.next_element()?,
@@ -123,31 +123,31 @@ impl<'b> Document<'b> {
                 continue;
             }
             if self.rows.len() >= u32::MAX as usize {
-                return Err(Fault::Bad { offset: cursor.offset(), what: "too many values" });
+                return Err(JsonFault::Bad { offset: cursor.offset(), what: "too many values" });
             }
             let what = match cursor.peek()? {
-                Kind::Object => {
+                JsonKind::Object => {
                     cursor.begin_object()?;
                     open.push((self.rows.len(), true));
                     What::Object
                 }
-                Kind::Array => {
+                JsonKind::Array => {
                     cursor.begin_array()?;
                     open.push((self.rows.len(), false));
                     What::Array
                 }
-                Kind::String => What::Text(cursor.string()?),
-                Kind::Number => {
+                JsonKind::String => What::Text(cursor.string()?),
+                JsonKind::Number => {
                     let number = cursor.number()?;
                     number.as_i64().map_or_else(|| What::Float(number.as_f64()), What::Int)
                 }
-                Kind::Bool => What::Bool(cursor.boolean()?),
-                Kind::Null => {
+                JsonKind::Bool => What::Bool(cursor.boolean()?),
+                JsonKind::Null => {
                     cursor.skip_value()?;
                     What::Null
                 }
             };
-            self.rows.push(Row { what, rows: 1 });
+            self.rows.push(JsonRow { what, rows: 1 });
             if open.is_empty() {
                 return Ok(());
             }
@@ -157,40 +157,40 @@ impl<'b> Document<'b> {
 
 /// A value of a [`Document`].
 #[derive(Clone, Copy, Debug)]
-pub struct Value<'a> {
+pub struct JsonValue<'a> {
     /// Its row and what follows.
-    rows: &'a [Row<'a>],
+    rows: &'a [JsonRow<'a>],
 }
 
-impl<'a> Value<'a> {
+impl<'a> JsonValue<'a> {
     fn what(self) -> Option<&'a What<'a>> {
         self.rows.first().map(|row| &row.what)
     }
 
     /// What it is.
-    pub fn kind(self) -> Kind {
+    pub fn kind(self) -> JsonKind {
         match self.what() {
-            Some(What::Object) => Kind::Object,
-            Some(What::Array) => Kind::Array,
-            Some(What::Text(_)) => Kind::String,
-            Some(What::Int(_) | What::Float(_)) => Kind::Number,
-            Some(What::Bool(_)) => Kind::Bool,
-            Some(What::Null) | None => Kind::Null,
+            Some(What::Object) => JsonKind::Object,
+            Some(What::Array) => JsonKind::Array,
+            Some(What::Text(_)) => JsonKind::String,
+            Some(What::Int(_) | What::Float(_)) => JsonKind::Number,
+            Some(What::Bool(_)) => JsonKind::Bool,
+            Some(What::Null) | None => JsonKind::Null,
         }
     }
 
     /// The value of a key; none when this is no object or has no such key. Of equal keys the first counts.
-    pub fn get(self, key: &str) -> Option<Value<'a>> {
+    pub fn get(self, key: &str) -> Option<JsonValue<'a>> {
         self.entries().find(|(known, _)| *known == key).map(|(_, value)| value)
     }
 
     /// The value that a path of keys leads to.
-    pub fn path(self, keys: &[&str]) -> Option<Value<'a>> {
+    pub fn path(self, keys: &[&str]) -> Option<JsonValue<'a>> {
         keys.iter().try_fold(self, |value, key| value.get(key))
     }
 
-    /// The element at `index`; walks there, so loops use [`Value::elements`].
-    pub fn at(self, index: usize) -> Option<Value<'a>> {
+    /// The element at `index`; walks there, so loops use [`JsonValue::elements`].
+    pub fn at(self, index: usize) -> Option<JsonValue<'a>> {
         self.elements().nth(index)
     }
 
@@ -234,13 +234,13 @@ impl<'a> Value<'a> {
 
     /// True for `null`.
     pub fn is_null(self) -> bool {
-        self.kind() == Kind::Null
+        self.kind() == JsonKind::Null
     }
 
     /// The elements of an array; of anything else there are none.
     pub fn elements(self) -> Elements<'a> {
         let rows = match self.rows.first() {
-            Some(Row { what: What::Array, rows }) => self.rows.get(1..*rows as usize),
+            Some(JsonRow { what: What::Array, rows }) => self.rows.get(1..*rows as usize),
             _ => None,
         };
         Elements { rows: rows.unwrap_or_default() }
@@ -248,13 +248,13 @@ impl<'a> Value<'a> {
 
     /// The elements, when this is an array.
     pub fn as_array(self) -> Option<Elements<'a>> {
-        (self.kind() == Kind::Array).then(|| self.elements())
+        (self.kind() == JsonKind::Array).then(|| self.elements())
     }
 
     /// The keys and values of an object in their order; of anything else there are none.
-    pub fn entries(self) -> impl Iterator<Item = (&'a str, Value<'a>)> + use<'a> {
+    pub fn entries(self) -> impl Iterator<Item = (&'a str, JsonValue<'a>)> + use<'a> {
         let rows = match self.rows.first() {
-            Some(Row { what: What::Object, rows }) => self.rows.get(1..*rows as usize),
+            Some(JsonRow { what: What::Object, rows }) => self.rows.get(1..*rows as usize),
             _ => None,
         };
         let mut both = Elements { rows: rows.unwrap_or_default() };
@@ -268,16 +268,16 @@ impl<'a> Value<'a> {
 /// The elements of an array, in order.
 #[derive(Clone, Debug)]
 pub struct Elements<'a> {
-    rows: &'a [Row<'a>],
+    rows: &'a [JsonRow<'a>],
 }
 
 impl<'a> Iterator for Elements<'a> {
-    type Item = Value<'a>;
+    type Item = JsonValue<'a>;
 
-    fn next(&mut self) -> Option<Value<'a>> {
+    fn next(&mut self) -> Option<JsonValue<'a>> {
         let rows = self.rows;
         let length = rows.first()?.rows.max(1) as usize;
         self.rows = rows.get(length..).unwrap_or_default();
-        Some(Value { rows })
+        Some(JsonValue { rows })
     }
 }

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::{Cursor, Fault, Kind};
+use super::{Cursor, JsonFault, JsonKind};
 
 /// The keys of the outermost object, or of the first object in an outermost array, as far as `head` shows them; the key
 /// whose value is cut off is the last. None for what is no JSON object at all.
@@ -13,8 +13,8 @@ pub fn top_level_keys(head: &[u8]) -> Vec<Cow<'_, str>> {
     keys
 }
 
-fn collect<'a>(cursor: &mut Cursor<'a>, keys: &mut Vec<Cow<'a, str>>) -> Result<(), Fault> {
-    if cursor.peek()? == Kind::Array {
+fn collect<'a>(cursor: &mut Cursor<'a>, keys: &mut Vec<Cow<'a, str>>) -> Result<(), JsonFault> {
+    if cursor.peek()? == JsonKind::Array {
         cursor.begin_array()?;
     }
     cursor.begin_object()?;

@@ -6,9 +6,9 @@ use std::ops::Range;
 
 use super::cursor::kind_of;
 use super::scan::{self, Skip};
-use super::{Cursor, Fault, Kind, Number};
+use super::{Cursor, JsonFault, JsonKind, Number};
 
-type Result<T> = std::result::Result<T, Fault>;
+type Result<T> = std::result::Result<T, JsonFault>;
 
 /// Bytes read at once.
 const CHUNK: usize = 256 << 10;
@@ -40,7 +40,7 @@ impl<R: Read> Stream<R> {
     }
 
     fn bad<T>(&self, what: &'static str) -> Result<T> {
-        Err(Fault::Bad { offset: self.offset(), what })
+        Err(JsonFault::Bad { offset: self.offset(), what })
     }
 
     /// Gets more bytes behind those that are still to be read, which may move. A cut when there are none.
@@ -62,7 +62,7 @@ impl<R: Read> Stream<R> {
         }
         loop {
             match self.source.read(&mut self.buffer[self.end..]) {
-                Ok(0) => return Err(Fault::Cut { offset: self.base + self.end as u64 }),
+                Ok(0) => return Err(JsonFault::Cut { offset: self.base + self.end as u64 }),
                 Ok(count) => {
                     if self.base == 0 && self.end == 0 && self.buffer.starts_with(b"\xef\xbb\xbf") {
                         self.start = 3.min(count);
@@ -72,7 +72,7 @@ impl<R: Read> Stream<R> {
                 }
                 Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
                 Err(error) => {
-                    return Err(Fault::Io { offset: self.base + self.end as u64, error });
+                    return Err(JsonFault::Io { offset: self.base + self.end as u64, error });
                 }
             }
         }
@@ -118,7 +118,7 @@ impl<R: Read> Stream<R> {
     }
 
     /// What the next value is.
-    pub fn peek(&mut self) -> Result<Kind> {
+    pub fn peek(&mut self) -> Result<JsonKind> {
         let byte = self.next_byte()?;
         kind_of(byte).map_or_else(|| self.bad("a value is expected here"), Ok)
     }
@@ -127,7 +127,7 @@ impl<R: Read> Stream<R> {
     pub fn at_end(&mut self) -> Result<bool> {
         match self.next_byte() {
             Ok(_) => Ok(false),
-            Err(Fault::Cut { .. }) => Ok(true),
+            Err(JsonFault::Cut { .. }) => Ok(true),
             Err(fault) => Err(fault),
         }
     }
@@ -203,7 +203,7 @@ impl<R: Read> Stream<R> {
 
     /// A number, which must be next.
     pub fn number(&mut self) -> Result<Number<'_>> {
-        if self.peek()? != Kind::Number {
+        if self.peek()? != JsonKind::Number {
             return self.bad("a number is expected here");
         }
         self.word().map(Number)
@@ -212,7 +212,7 @@ impl<R: Read> Stream<R> {
     /// A number, whatever is next: anything else is skipped and none.
     pub fn lenient_number(&mut self) -> Result<Option<Number<'_>>> {
         match self.peek()? {
-            Kind::Number => Ok(Some(Number(self.word()?))),
+            JsonKind::Number => Ok(Some(Number(self.word()?))),
             _ => self.skip_value().map(|()| None),
         }
     }
@@ -220,14 +220,14 @@ impl<R: Read> Stream<R> {
     /// A string, whatever is next: anything else is skipped and none.
     pub fn lenient_string(&mut self) -> Result<Option<Cow<'_, str>>> {
         match self.peek()? {
-            Kind::String => self.string().map(Some),
+            JsonKind::String => self.string().map(Some),
             _ => self.skip_value().map(|()| None),
         }
     }
 
     /// `true` or `false`, which must be next.
     pub fn boolean(&mut self) -> Result<bool> {
-        if self.peek()? != Kind::Bool {
+        if self.peek()? != JsonKind::Bool {
             return self.bad("true or false is expected here");
         }
         Ok(self.word()?.starts_with(b"t"))
@@ -241,7 +241,7 @@ impl<R: Read> Stream<R> {
                 break length;
             }
             match self.fill() {
-                Err(Fault::Cut { .. }) => break length,
+                Err(JsonFault::Cut { .. }) => break length,
                 other => other?,
             }
         };
@@ -251,13 +251,13 @@ impl<R: Read> Stream<R> {
     /// Skips the next value, whatever it is and however long.
     pub fn skip_value(&mut self) -> Result<()> {
         match self.peek()? {
-            Kind::Object | Kind::Array => self.skip_container(Skip::default()),
+            JsonKind::Object | JsonKind::Array => self.skip_container(Skip::default()),
             // A string that is skipped may be longer than what we would hold.
-            Kind::String => {
+            JsonKind::String => {
                 self.start += 1;
                 self.skip_container(Skip::in_string())
             }
-            Kind::Number | Kind::Bool | Kind::Null => self.word().map(|_| ()),
+            JsonKind::Number | JsonKind::Bool | JsonKind::Null => self.word().map(|_| ()),
         }
     }
 
@@ -294,7 +294,7 @@ impl<R: Read> Stream<R> {
             from = kept;
             self.start = self.end - kept;
             match self.fill() {
-                Err(Fault::Cut { .. }) => return Ok(false),
+                Err(JsonFault::Cut { .. }) => return Ok(false),
                 other => other?,
             }
         }
@@ -322,7 +322,7 @@ impl<R: Read> Stream<R> {
     /// [`Cursor`](super::Cursor). Its offset is what [`Stream::offset`] says afterwards, less its length.
     pub fn raw_value(&mut self) -> Result<&[u8]> {
         match self.peek()? {
-            Kind::Object | Kind::Array => {
+            JsonKind::Object | JsonKind::Array => {
                 let (mut skip, mut seen) = (Skip::default(), 0);
                 let length = loop {
                     if let Some(more) = skip.advance(&self.window()[seen..]) {
@@ -333,7 +333,7 @@ impl<R: Read> Stream<R> {
                 };
                 Ok(self.take(0..length, length))
             }
-            Kind::String => {
+            JsonKind::String => {
                 let end = loop {
                     match scan::string_end(self.window(), 1) {
                         Some(end) => break end.quote + 1,
@@ -342,7 +342,7 @@ impl<R: Read> Stream<R> {
                 };
                 Ok(self.take(0..end, end))
             }
-            Kind::Number | Kind::Bool | Kind::Null => self.word(),
+            JsonKind::Number | JsonKind::Bool | JsonKind::Null => self.word(),
         }
     }
 }

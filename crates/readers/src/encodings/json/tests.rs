@@ -23,13 +23,13 @@ const EXAMPLE: &str = r#"{"name": "a\"b\\\u00e4\ud83d\ude00\ud800", "empty": {},
     "deep": {"x": {"y": "}]"}}, "t": true, "f":false,"n":null, "big": 9223372036854775807, "über": "ü",}"#;
 
 /// Walks one value with a stream and writes what it sees.
-fn walk(source: impl Read) -> Result<String, Fault> {
+fn walk(source: impl Read) -> Result<String, JsonFault> {
     let mut stream = Stream::new(source);
     let mut out = String::new();
     let mut open = Vec::new();
     loop {
         let ended = match open.last() {
-            Some(Kind::Object) => {
+            Some(JsonKind::Object) => {
                 let key = stream.next_key()?;
                 out += &key.as_ref().map_or("} ".to_owned(), |key| key.to_string() + "=");
                 key.is_none()
@@ -46,24 +46,24 @@ fn walk(source: impl Read) -> Result<String, Fault> {
         } else {
             let kind = stream.peek()?;
             let seen = match kind {
-                Kind::Object => {
+                JsonKind::Object => {
                     stream.begin_object()?;
                     open.push(kind);
                     "{ ".to_owned()
                 }
-                Kind::Array => {
+                JsonKind::Array => {
                     stream.begin_array()?;
                     open.push(kind);
                     "[ ".to_owned()
                 }
-                Kind::String => format!("{:?} ", stream.string()?),
-                Kind::Number => {
+                JsonKind::String => format!("{:?} ", stream.string()?),
+                JsonKind::Number => {
                     let number = stream.number()?;
                     let float = || format!("{} ", number.as_f64());
                     number.as_i64().map_or_else(float, |whole| format!("{whole} "))
                 }
-                Kind::Bool => format!("{} ", stream.boolean()?),
-                Kind::Null => {
+                JsonKind::Bool => format!("{} ", stream.boolean()?),
+                JsonKind::Null => {
                     stream.skip_value()?;
                     "null ".to_owned()
                 }
@@ -77,22 +77,22 @@ fn walk(source: impl Read) -> Result<String, Fault> {
 }
 
 /// The same from a document.
-fn flatten(value: Value<'_>) -> String {
+fn flatten(value: JsonValue<'_>) -> String {
     match value.kind() {
-        Kind::Object => {
+        JsonKind::Object => {
             let entries = value
                 .entries()
                 .fold(String::new(), |out, (key, value)| out + key + "=" + &flatten(value));
             format!("{{ {entries}}} ")
         }
-        Kind::Array => format!("[ {}] ", value.elements().map(flatten).collect::<String>()),
-        Kind::String => format!("{:?} ", value.as_str().unwrap()),
-        Kind::Number => match value.as_i64() {
+        JsonKind::Array => format!("[ {}] ", value.elements().map(flatten).collect::<String>()),
+        JsonKind::String => format!("{:?} ", value.as_str().unwrap()),
+        JsonKind::Number => match value.as_i64() {
             Some(whole) => format!("{whole} "),
             None => format!("{} ", value.as_f64().unwrap()),
         },
-        Kind::Bool => format!("{} ", value.as_bool().unwrap()),
-        Kind::Null => "null ".to_owned(),
+        JsonKind::Bool => format!("{} ", value.as_bool().unwrap()),
+        JsonKind::Null => "null ".to_owned(),
     }
 }
 
@@ -136,7 +136,7 @@ fn a_cut_off_input_says_so_and_keeps_what_came_before() {
         let bytes = &EXAMPLE.as_bytes()[..cut];
         let fault = walk(bytes).unwrap_err();
         assert!(
-            matches!(fault, Fault::Cut { offset } if offset == cut as u64),
+            matches!(fault, JsonFault::Cut { offset } if offset == cut as u64),
             "{fault:?} at {cut}"
         );
         let (document, fault) = parse_prefix(bytes);

@@ -4,7 +4,7 @@
 use hashbrown::{HashMap, HashSet};
 use perfblame_cct::{Cursor, ProfileBuilder};
 
-use super::{Column, column, frame, outside, rank, stored};
+use super::{CaliperColumn, column, frame, outside, rank, stored};
 
 /// The nodes that Caliper has before any file: attributes' names and properties.
 const NAME: u64 = 8;
@@ -19,7 +19,7 @@ pub fn sniff(head: &[u8]) -> bool {
 }
 
 #[derive(Clone, Copy, Default)]
-struct Node {
+struct CaliperNode {
     /// Where regions and functions up to this node lead.
     at: Option<Cursor>,
     /// The properties found on the way from the root.
@@ -29,7 +29,7 @@ struct Node {
 /// Reads a stream into `builder`.
 pub fn read(bytes: &[u8], builder: &mut ProfileBuilder) {
     let text = String::from_utf8_lossy(bytes);
-    let mut nodes: HashMap<u64, Node> = HashMap::new();
+    let mut nodes: HashMap<u64, CaliperNode> = HashMap::new();
     let mut attributes: HashMap<u64, (String, bool)> = HashMap::new();
     let names: HashSet<String> = text.lines().filter_map(attribute_name).collect();
     for line in text.lines().filter(|line| !line.trim().is_empty()) {
@@ -106,10 +106,10 @@ fn snapshot(
         };
         let Ok(value) = data.parse::<f64>() else { continue };
         match column(name, |other| names.contains(other), builder) {
-            Column::Rank => thread = Some(rank(data, builder)),
-            Column::Own(metric) => values.push((metric, value)),
+            CaliperColumn::Rank => thread = Some(rank(data, builder)),
+            CaliperColumn::Own(metric) => values.push((metric, value)),
             // The caller of a snapshot's node is not at hand; streams hold self values.
-            Column::Inclusive(_) | Column::Path | Column::Other => {}
+            CaliperColumn::Inclusive(_) | CaliperColumn::Path | CaliperColumn::Other => {}
         }
     }
     for (metric, value) in values {

@@ -9,41 +9,41 @@ use perfblame_cct::{
 use perfblame_native::{demangle, layer_of};
 use std::num::NonZeroU64;
 
-use super::lines::{Name, Names};
+use super::lines::{CallgrindNames, NameId};
 use crate::building::call_graph::CallGraph;
 
 /// Who a function is.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct FunctionKey {
-    pub object: Name,
-    pub file: Name,
-    pub name: Name,
+    pub object: NameId,
+    pub file: NameId,
+    pub name: NameId,
 }
 
 /// Where a cost arises.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct Place {
+pub struct CostPlace {
     pub function: u32,
-    pub file: Name,
+    pub file: NameId,
     pub line: u64,
     pub address: u64,
 }
 
 /// The graph of one thread.
-pub struct Graph {
+pub struct CallgrindGraph {
     grain: Grain,
     width: usize,
     functions: Vec<(FunctionKey, u64)>,
     function_index: HashMap<FunctionKey, u32>,
-    places: Vec<Place>,
-    place_index: HashMap<Place, u32>,
+    places: Vec<CostPlace>,
+    place_index: HashMap<CostPlace, u32>,
     costs: Vec<i64>,
     calls: Vec<(u32, u32, i64)>,
     call_costs: Vec<i64>,
-    pub names: Names,
+    pub names: CallgrindNames,
 }
 
-impl Graph {
+impl CallgrindGraph {
     pub fn new(grain: Grain, width: usize) -> Self {
         Self {
             grain,
@@ -55,7 +55,7 @@ impl Graph {
             costs: Vec::new(),
             calls: Vec::new(),
             call_costs: Vec::new(),
-            names: Names::default(),
+            names: CallgrindNames::default(),
         }
     }
 
@@ -78,7 +78,7 @@ impl Graph {
     }
 
     /// Adds self cost.
-    pub fn add_cost(&mut self, place: Place, costs: &[i64]) {
+    pub fn add_cost(&mut self, place: CostPlace, costs: &[i64]) {
         let start = self.place(place) as usize * self.width;
         for (slot, cost) in self.costs[start..start + self.width].iter_mut().zip(costs) {
             *slot = slot.saturating_add(*cost);
@@ -86,16 +86,16 @@ impl Graph {
     }
 
     /// Adds calls with their inclusive cost.
-    pub fn add_calls(&mut self, place: Place, callee: u32, calls: i64, costs: &[i64]) {
+    pub fn add_calls(&mut self, place: CostPlace, callee: u32, calls: i64, costs: &[i64]) {
         let place = self.place(place);
         self.calls.push((place, callee, calls));
         self.call_costs.extend(costs.iter().copied().chain(std::iter::repeat(0)).take(self.width));
     }
 
-    fn place(&mut self, place: Place) -> u32 {
+    fn place(&mut self, place: CostPlace) -> u32 {
         let place = match self.grain {
             // Costs add up per function anyway.
-            Grain::Functions => Place { file: Name::NONE, line: 0, address: 0, ..place },
+            Grain::Functions => CostPlace { file: NameId::NONE, line: 0, address: 0, ..place },
             Grain::CallSites | Grain::Frames => place,
         };
         let (places, costs, width) = (&mut self.places, &mut self.costs, self.width);
@@ -124,7 +124,7 @@ impl Graph {
         let mut graph = CallGraph::new(self.grain, metrics.to_vec(), Some(calls));
         let mut known = Vec::with_capacity(self.functions.len());
         // A function is entered at the first place the file tells of it; calls are counted there.
-        let mut entry: Vec<Option<Place>> = vec![None; self.functions.len()];
+        let mut entry: Vec<Option<CostPlace>> = vec![None; self.functions.len()];
         for place in self.places.iter().rev() {
             entry[place.function as usize] = Some(*place);
         }
@@ -157,7 +157,7 @@ impl Graph {
     fn frame_of(
         &self,
         builder: &mut ProfileBuilder,
-        place: Place,
+        place: CostPlace,
         function: FunctionId,
     ) -> FrameId {
         let own = self.functions[place.function as usize].0.file;

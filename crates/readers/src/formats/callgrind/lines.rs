@@ -5,43 +5,43 @@ use std::collections::BTreeMap;
 use hashbrown::HashMap;
 use perfblame_cct::{Grain, ProfileBuilder};
 
-use super::graph::{FunctionKey, Graph, Place};
+use super::graph::{CallgrindGraph, CostPlace, FunctionKey};
 
 /// Events and positions that we keep per line; real files have at most 13 and 2.
 const MAX_COLUMNS: usize = 64;
 
 /// A name of one file, by its row.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct Name(u32);
+pub struct NameId(u32);
 
-impl Name {
+impl NameId {
     /// No name was given.
     pub const NONE: Self = Self(0);
 }
 
 /// All names of a file.
 #[derive(Clone, Default)]
-pub struct Names {
+pub struct CallgrindNames {
     texts: Vec<String>,
-    index: HashMap<String, Name>,
+    index: HashMap<String, NameId>,
 }
 
-impl Names {
-    fn intern(&mut self, text: &str) -> Name {
+impl CallgrindNames {
+    fn intern(&mut self, text: &str) -> NameId {
         if text.is_empty() {
-            return Name::NONE;
+            return NameId::NONE;
         }
         if let Some(name) = self.index.get(text) {
             return *name;
         }
         self.texts.push(text.to_owned());
-        let name = Name(self.texts.len() as u32);
+        let name = NameId(self.texts.len() as u32);
         self.index.insert(text.to_owned(), name);
         name
     }
 
     /// The text of a name; empty for none.
-    pub fn text(&self, name: Name) -> &str {
+    pub fn text(&self, name: NameId) -> &str {
         (name.0 as usize)
             .checked_sub(1)
             .and_then(|row| self.texts.get(row))
@@ -49,7 +49,7 @@ impl Names {
     }
 
     /// The text of a name that says something.
-    pub fn known(&self, name: Name) -> Option<&str> {
+    pub fn known(&self, name: NameId) -> Option<&str> {
         Some(self.text(name)).filter(|text| !text.is_empty() && *text != "???" && *text != "~")
     }
 }
@@ -57,12 +57,12 @@ impl Names {
 /// Tables of compressed names, one per kind: objects, files, functions.
 #[derive(Default)]
 struct Compressed {
-    names: HashMap<u64, Name>,
+    names: HashMap<u64, NameId>,
 }
 
 /// What a file holds.
 #[derive(Default)]
-pub struct File {
+pub struct CallgrindFile {
     pub events: Vec<String>,
     pub creator: Option<String>,
     pub command: Option<String>,
@@ -71,7 +71,7 @@ pub struct File {
     /// What the costs add up to by the file's own account; empty when it does not say.
     pub totals: Vec<i64>,
     /// By thread; none where the file does not tell threads apart.
-    pub graphs: BTreeMap<Option<u64>, Graph>,
+    pub graphs: BTreeMap<Option<u64>, CallgrindGraph>,
 }
 
 /// What the next line of numbers is.
@@ -90,20 +90,20 @@ enum Next {
 /// Reads line by line.
 pub struct Parser {
     grain: Grain,
-    file: File,
-    names: Names,
+    file: CallgrindFile,
+    names: CallgrindNames,
     objects: Compressed,
     files: Compressed,
     functions: Compressed,
     has_address: bool,
     has_line: bool,
     thread: Option<u64>,
-    object: Name,
-    source: Name,
+    object: NameId,
+    source: NameId,
     function: Option<u32>,
-    callee_object: Option<Name>,
-    callee_source: Option<Name>,
-    callee: Name,
+    callee_object: Option<NameId>,
+    callee_source: Option<NameId>,
+    callee: NameId,
     next: Next,
     positions: Vec<u64>,
     costs: Vec<i64>,
@@ -116,20 +116,20 @@ impl Parser {
     pub fn new(grain: Grain) -> Self {
         Self {
             grain,
-            file: File::default(),
-            names: Names::default(),
+            file: CallgrindFile::default(),
+            names: CallgrindNames::default(),
             objects: Compressed::default(),
             files: Compressed::default(),
             functions: Compressed::default(),
             has_address: false,
             has_line: true,
             thread: None,
-            object: Name::NONE,
-            source: Name::NONE,
+            object: NameId::NONE,
+            source: NameId::NONE,
             function: None,
             callee_object: None,
             callee_source: None,
-            callee: Name::NONE,
+            callee: NameId::NONE,
             next: Next::Cost,
             positions: Vec::new(),
             costs: Vec::new(),
@@ -156,7 +156,7 @@ impl Parser {
         }
     }
 
-    pub fn finish(mut self) -> File {
+    pub fn finish(mut self) -> CallgrindFile {
         self.end_part();
         // Every graph needs the names to make frames; there is one per thread, mostly one.
         for graph in self.file.graphs.values_mut() {
@@ -211,7 +211,7 @@ impl Parser {
             file: self
                 .callee_source
                 .take()
-                .filter(|file| *file != Name::NONE)
+                .filter(|file| *file != NameId::NONE)
                 .unwrap_or(self.source),
             name: self.callee,
         };
@@ -317,9 +317,13 @@ impl Parser {
         let address =
             if self.has_address { self.positions.first().copied().unwrap_or(0) } else { 0 };
         let line = if self.has_line { self.positions.last().copied().unwrap_or(0) } else { 0 };
-        let place = Place { function, file: self.source, line, address };
+        let place = CostPlace { function, file: self.source, line, address };
         let (grain, width) = (self.grain, events);
-        let graph = self.file.graphs.entry(self.thread).or_insert_with(|| Graph::new(grain, width));
+        let graph = self
+            .file
+            .graphs
+            .entry(self.thread)
+            .or_insert_with(|| CallgrindGraph::new(grain, width));
         match next {
             Next::Calls { callee, count } => graph.add_calls(place, callee, count, &self.costs),
             _ => graph.add_cost(place, &self.costs),
@@ -327,14 +331,14 @@ impl Parser {
         true
     }
 
-    fn graph(&mut self) -> &mut Graph {
+    fn graph(&mut self) -> &mut CallgrindGraph {
         let (grain, width) = (self.grain, self.file.events.len());
-        self.file.graphs.entry(self.thread).or_insert_with(|| Graph::new(grain, width))
+        self.file.graphs.entry(self.thread).or_insert_with(|| CallgrindGraph::new(grain, width))
     }
 }
 
 /// A name that may be compressed: `(7) text` defines, `(7)` refers.
-fn name(table: &mut Compressed, names: &mut Names, value: &str) -> Name {
+fn name(table: &mut Compressed, names: &mut CallgrindNames, value: &str) -> NameId {
     let compressed = value.strip_prefix('(').and_then(|rest| {
         let (id, text) = rest.split_once(')')?;
         Some((id.parse::<u64>().ok()?, text.trim()))

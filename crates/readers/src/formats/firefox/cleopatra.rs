@@ -7,7 +7,7 @@ use perfblame_cct::{
 use perfblame_native as native;
 
 use super::location::{self, Location};
-use crate::encodings::json::{Cursor, Fault, Kind, Number};
+use crate::encodings::json::{Cursor, JsonFault, JsonKind, Number};
 use crate::error::ReadError;
 
 /// What the files say they are.
@@ -15,7 +15,7 @@ const FORMAT: &str = "profileJSONWithSymbolicationTable,1";
 
 /// True when the file says it is Cleopatra's.
 pub fn sniff(head: &[u8]) -> bool {
-    let found = || -> Result<bool, Fault> {
+    let found = || -> Result<bool, JsonFault> {
         let mut cursor = Cursor::new(head);
         cursor.begin_object()?;
         let first = cursor.next_key()?;
@@ -28,13 +28,13 @@ pub fn sniff(head: &[u8]) -> bool {
 /// Reads a file into `builder`.
 pub fn read(bytes: &[u8], builder: &mut ProfileBuilder) -> Result<(), ReadError> {
     builder.info.producer = Some("Cleopatra".to_owned());
-    let mut parts = Parts::default();
+    let mut parts = CleopatraParts::default();
     let fault = parts.find(Cursor::new(bytes)).err();
     let Some(samples) = parts.samples else {
         let what = "there are no samples in it";
         return Err(ReadError::malformed(bytes.len() as u64, what).help("the file looks cut off"));
     };
-    let mut reader = Reader {
+    let mut reader = CleopatraReader {
         frames: HashMap::new(),
         count: builder.metric(Metric::sampled("samples", Unit::Count)),
         wall: builder.metric(Metric {
@@ -56,20 +56,20 @@ pub fn read(bytes: &[u8], builder: &mut ProfileBuilder) -> Result<(), ReadError>
 }
 
 #[derive(Default)]
-struct Parts<'a> {
+struct CleopatraParts<'a> {
     samples: Option<Cursor<'a>>,
     symbols: Option<Cursor<'a>>,
     interval: Option<i64>,
 }
 
-impl<'a> Parts<'a> {
-    fn find(&mut self, mut cursor: Cursor<'a>) -> Result<(), Fault> {
+impl<'a> CleopatraParts<'a> {
+    fn find(&mut self, mut cursor: Cursor<'a>) -> Result<(), JsonFault> {
         cursor.begin_object()?;
         while let Some(key) = cursor.next_key()? {
             match &*key {
                 "profileJSON" => self.samples = Some(cursor),
                 "symbolicationTable" => self.symbols = Some(cursor),
-                "meta" if cursor.peek()? == Kind::Object => {
+                "meta" if cursor.peek()? == JsonKind::Object => {
                     let mut meta = cursor;
                     meta.begin_object()?;
                     while let Some(key) = meta.next_key()? {
@@ -88,15 +88,19 @@ impl<'a> Parts<'a> {
     }
 }
 
-struct Reader {
+struct CleopatraReader {
     frames: HashMap<u64, FrameId>,
     count: MetricId,
     wall: MetricId,
     interval: i64,
 }
 
-impl Reader {
-    fn symbols(&mut self, mut cursor: Cursor, builder: &mut ProfileBuilder) -> Result<(), Fault> {
+impl CleopatraReader {
+    fn symbols(
+        &mut self,
+        mut cursor: Cursor,
+        builder: &mut ProfileBuilder,
+    ) -> Result<(), JsonFault> {
         cursor.begin_object()?;
         while let Some(key) = cursor.next_key()? {
             let text = cursor.lenient_string()?.unwrap_or_default();
@@ -107,7 +111,7 @@ impl Reader {
         Ok(())
     }
 
-    fn samples(&self, mut cursor: Cursor, builder: &mut ProfileBuilder) -> Result<(), Fault> {
+    fn samples(&self, mut cursor: Cursor, builder: &mut ProfileBuilder) -> Result<(), JsonFault> {
         let mut stack = Vec::new();
         // A sample stands for the time to the next one, so it is added when that is known.
         let mut last: Option<(Vec<FrameId>, Option<i64>)> = None;
@@ -139,17 +143,17 @@ impl Reader {
         cursor: &mut Cursor,
         stack: &mut Vec<FrameId>,
         builder: &mut ProfileBuilder,
-    ) -> Result<Option<i64>, Fault> {
+    ) -> Result<Option<i64>, JsonFault> {
         stack.clear();
         let mut time = None;
-        if cursor.peek()? != Kind::Object {
+        if cursor.peek()? != JsonKind::Object {
             cursor.skip_value()?;
             return Ok(None);
         }
         cursor.begin_object()?;
         while let Some(key) = cursor.next_key()? {
             match &*key {
-                "frames" if cursor.peek()? == Kind::Array => {
+                "frames" if cursor.peek()? == JsonKind::Array => {
                     cursor.begin_array()?;
                     while cursor.next_element()? {
                         let id = cursor.lenient_number()?.and_then(Number::as_u64);
@@ -162,7 +166,7 @@ impl Reader {
                         }
                     }
                 }
-                "extraInfo" if cursor.peek()? == Kind::Object => {
+                "extraInfo" if cursor.peek()? == JsonKind::Object => {
                     cursor.begin_object()?;
                     while let Some(key) = cursor.next_key()? {
                         if key == "time" {

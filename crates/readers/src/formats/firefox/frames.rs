@@ -8,7 +8,7 @@ use perfblame_native as native;
 
 use super::location::{self, Location};
 use super::meta::Meta;
-use super::table::Table;
+use super::table::FirefoxTable;
 
 /// A library of a process.
 #[derive(Clone, Debug, Default)]
@@ -23,28 +23,28 @@ pub struct Library {
 
 /// The tables that stacks refer to. Newer files share them between threads.
 #[derive(Debug, Default)]
-pub struct Tables<'a> {
+pub struct FirefoxTables<'a> {
     /// All texts.
     pub strings: Option<Vec<Cow<'a, str>>>,
     /// Stacks: a frame and the stack it was called from.
-    pub stacks: Option<Table<'a>>,
+    pub stacks: Option<FirefoxTable<'a>>,
     /// Frames: a function, or a text, and a line.
-    pub frames: Option<Table<'a>>,
+    pub frames: Option<FirefoxTable<'a>>,
     /// Functions; Gecko's files have none.
-    pub functions: Option<Table<'a>>,
+    pub functions: Option<FirefoxTable<'a>>,
     /// Where functions come from: libraries, urls, extensions.
-    pub resources: Option<Table<'a>>,
+    pub resources: Option<FirefoxTable<'a>>,
     /// Files of functions, in the newest files.
-    pub sources: Option<Table<'a>>,
+    pub sources: Option<FirefoxTable<'a>>,
 }
 
 /// A view on a thread's tables and, where it has none of its own, the shared ones.
 #[derive(Clone, Copy)]
 pub struct View<'t, 'a> {
     /// The thread's own.
-    pub own: &'t Tables<'a>,
+    pub own: &'t FirefoxTables<'a>,
     /// Those of the whole profile.
-    pub shared: &'t Tables<'a>,
+    pub shared: &'t FirefoxTables<'a>,
     /// Libraries of the process.
     pub libraries: &'t [Library],
     /// What is known of the process.
@@ -52,7 +52,7 @@ pub struct View<'t, 'a> {
 }
 
 impl<'t, 'a> View<'t, 'a> {
-    fn pick<T>(self, of: impl Fn(&'t Tables<'a>) -> Option<&'t T>) -> Option<&'t T> {
+    fn pick<T>(self, of: impl Fn(&'t FirefoxTables<'a>) -> Option<&'t T>) -> Option<&'t T> {
         of(self.own).or_else(|| of(self.shared))
     }
 
@@ -183,7 +183,7 @@ fn processed(
 
 fn gecko(
     view: View,
-    frames: &Table,
+    frames: &FirefoxTable,
     row: usize,
     category: Option<Layer>,
     builder: &mut ProfileBuilder,

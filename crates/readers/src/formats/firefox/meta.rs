@@ -2,7 +2,7 @@
 
 use perfblame_cct::{Info, Layer};
 
-use crate::encodings::json::{Cursor, Fault, Kind, Number};
+use crate::encodings::json::{Cursor, JsonFault, JsonKind, Number};
 
 /// The part of `meta` that reading needs.
 #[derive(Clone, Debug, Default)]
@@ -35,8 +35,8 @@ pub enum CpuUnit {
 
 impl Meta {
     /// Reads `meta`; whatever is known of the recording goes to `info`.
-    pub fn read(&mut self, mut cursor: Cursor, info: &mut Info) -> Result<(), Fault> {
-        if cursor.peek()? != Kind::Object {
+    pub fn read(&mut self, mut cursor: Cursor, info: &mut Info) -> Result<(), JsonFault> {
+        if cursor.peek()? != JsonKind::Object {
             return Ok(());
         }
         cursor.begin_object()?;
@@ -52,7 +52,7 @@ impl Meta {
                 "sampleUnits" => self.units(&mut cursor)?,
                 "product" => product = cursor.lenient_string()?,
                 "misc" => revision = cursor.lenient_string()?,
-                "symbolicated" if cursor.peek()? == Kind::Bool => {
+                "symbolicated" if cursor.peek()? == JsonKind::Bool => {
                     self.has_no_names = !cursor.boolean()?;
                 }
                 "importedFrom" => imported = cursor.lenient_string()?,
@@ -95,8 +95,8 @@ impl Meta {
         Ok(())
     }
 
-    fn units(&mut self, cursor: &mut Cursor) -> Result<(), Fault> {
-        if cursor.peek()? != Kind::Object {
+    fn units(&mut self, cursor: &mut Cursor) -> Result<(), JsonFault> {
+        if cursor.peek()? != JsonKind::Object {
             return cursor.skip_value();
         }
         cursor.begin_object()?;
@@ -121,27 +121,27 @@ impl Meta {
 }
 
 /// Milliseconds in the file are nanoseconds here.
-pub fn milliseconds(cursor: &mut Cursor) -> Result<Option<i64>, Fault> {
+pub fn milliseconds(cursor: &mut Cursor) -> Result<Option<i64>, JsonFault> {
     Ok(cursor.lenient_number()?.and_then(|number| number.scaled(6)))
 }
 
-fn text_or_number(cursor: &mut Cursor) -> Result<Option<String>, Fault> {
+fn text_or_number(cursor: &mut Cursor) -> Result<Option<String>, JsonFault> {
     Ok(match cursor.peek()? {
-        Kind::Number => cursor.number()?.as_i64().map(|number: i64| number.to_string()),
+        JsonKind::Number => cursor.number()?.as_i64().map(|number: i64| number.to_string()),
         _ => cursor.lenient_string()?.map(Into::into),
     })
 }
 
-fn categories(cursor: &mut Cursor) -> Result<Vec<Option<Layer>>, Fault> {
+fn categories(cursor: &mut Cursor) -> Result<Vec<Option<Layer>>, JsonFault> {
     let mut categories = Vec::new();
-    if cursor.peek()? != Kind::Array {
+    if cursor.peek()? != JsonKind::Array {
         cursor.skip_value()?;
         return Ok(categories);
     }
     cursor.begin_array()?;
     while cursor.next_element()? {
         let mut layer = None;
-        if cursor.peek()? == Kind::Object {
+        if cursor.peek()? == JsonKind::Object {
             cursor.begin_object()?;
             while let Some(key) = cursor.next_key()? {
                 if key == "name" {
@@ -168,6 +168,6 @@ fn category_layer(name: &str) -> Option<Layer> {
 }
 
 /// A process or thread id: newer files have them as texts.
-pub fn id(cursor: &mut Cursor) -> Result<Option<u64>, Fault> {
+pub fn id(cursor: &mut Cursor) -> Result<Option<u64>, JsonFault> {
     Ok(cursor.lenient_number()?.and_then(Number::as_u64))
 }

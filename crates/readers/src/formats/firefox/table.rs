@@ -3,19 +3,19 @@
 //!
 //! Only the columns that were asked for are read; markers and the like, most of many files, are stepped over.
 
-use crate::encodings::json::{Cursor, Fault, Kind, Number};
+use crate::encodings::json::{Cursor, JsonFault, JsonKind, Number};
 
 /// The columns of one table that were asked for.
 #[derive(Debug, Default)]
-pub struct Table<'a> {
+pub struct FirefoxTable<'a> {
     columns: Vec<(&'static str, Vec<Option<Number<'a>>>)>,
     /// What the column `weight` means, where the table says so.
     pub weight_type: Option<String>,
     /// Where the table broke off.
-    pub fault: Option<Fault>,
+    pub fault: Option<JsonFault>,
 }
 
-impl<'a> Table<'a> {
+impl<'a> FirefoxTable<'a> {
     /// Reads the table at `cursor`.
     pub fn read(cursor: Cursor<'a>, wanted: &[&'static str]) -> Self {
         let mut table = Self {
@@ -26,8 +26,8 @@ impl<'a> Table<'a> {
         table
     }
 
-    fn fill(&mut self, mut cursor: Cursor<'a>) -> Result<(), Fault> {
-        if cursor.peek()? != Kind::Object {
+    fn fill(&mut self, mut cursor: Cursor<'a>) -> Result<(), JsonFault> {
+        if cursor.peek()? != JsonKind::Object {
             return Ok(());
         }
         cursor.begin_object()?;
@@ -38,10 +38,10 @@ impl<'a> Table<'a> {
                     schema = Some(cursor);
                     cursor.skip_value()?;
                 }
-                "data" if cursor.peek()? == Kind::Array && schema.is_some() => {
+                "data" if cursor.peek()? == JsonKind::Array && schema.is_some() => {
                     self.rows(schema, &mut cursor)?;
                 }
-                "data" if cursor.peek()? == Kind::Array => {
+                "data" if cursor.peek()? == JsonKind::Array => {
                     data = Some(cursor);
                     cursor.skip_value()?;
                 }
@@ -49,7 +49,7 @@ impl<'a> Table<'a> {
                     self.weight_type = cursor.lenient_string()?.map(Into::into);
                 }
                 name => match self.columns.iter_mut().find(|column| column.0 == name) {
-                    Some((_, into)) if cursor.peek()? == Kind::Array => {
+                    Some((_, into)) if cursor.peek()? == JsonKind::Array => {
                         cursor.begin_array()?;
                         while cursor.next_element()? {
                             into.push(cell(&mut cursor)?);
@@ -66,7 +66,7 @@ impl<'a> Table<'a> {
     }
 
     /// Reads rows into columns.
-    fn rows(&mut self, schema: Option<Cursor<'a>>, data: &mut Cursor<'a>) -> Result<(), Fault> {
+    fn rows(&mut self, schema: Option<Cursor<'a>>, data: &mut Cursor<'a>) -> Result<(), JsonFault> {
         let Some(mut schema) = schema else { return Ok(()) };
         // For each place in a row, the column it belongs to.
         let mut places: Vec<Option<usize>> = Vec::new();
@@ -84,7 +84,7 @@ impl<'a> Table<'a> {
         data.begin_array()?;
         let mut row = 0;
         while data.next_element()? {
-            if data.peek()? == Kind::Array {
+            if data.peek()? == JsonKind::Array {
                 data.begin_array()?;
                 let mut place = 0;
                 while data.next_element()? {
@@ -134,10 +134,10 @@ impl<'a> Table<'a> {
 }
 
 /// Numbers as they are, truth as 0 or 1, anything else none.
-fn cell<'a>(cursor: &mut Cursor<'a>) -> Result<Option<Number<'a>>, Fault> {
+fn cell<'a>(cursor: &mut Cursor<'a>) -> Result<Option<Number<'a>>, JsonFault> {
     match cursor.peek()? {
-        Kind::Bool => Ok(Some(Number::from_text(if cursor.boolean()? { "1" } else { "0" }))),
-        Kind::Number => cursor.number().map(Some),
+        JsonKind::Bool => Ok(Some(Number::from_text(if cursor.boolean()? { "1" } else { "0" }))),
+        JsonKind::Number => cursor.number().map(Some),
         _ => cursor.skip_value().map(|()| None),
     }
 }
@@ -147,7 +147,7 @@ mod tests {
     use super::*;
 
     fn rows(text: &str) -> Vec<(Option<usize>, Option<usize>)> {
-        let table = Table::read(Cursor::new(text.as_bytes()), &["a", "b"]);
+        let table = FirefoxTable::read(Cursor::new(text.as_bytes()), &["a", "b"]);
         (0..table.len()).map(|row| (table.row("a", row), table.row("b", row))).collect()
     }
 

@@ -2,11 +2,11 @@
 
 use perfblame_cct::{Metric, ProfileBuilder, Thread, ThreadId, Unit};
 
-use super::frames::{Places, Tables, View};
+use super::frames::{FirefoxTables, Places, View};
 use super::meta::{self, CpuUnit};
 use super::strings;
-use super::table::Table;
-use crate::encodings::json::{Cursor, Fault, Kind, Number};
+use super::table::FirefoxTable;
+use crate::encodings::json::{Cursor, JsonFault, JsonKind, Number};
 
 const STACKS: &[&str] = &["frame", "prefix"];
 const FRAMES: &[&str] =
@@ -17,16 +17,16 @@ const RESOURCES: &[&str] = &["lib", "name", "type"];
 const SAMPLES: &[&str] = &["stack", "time", "timeDeltas", "weight", "threadCPUDelta"];
 const ALLOCATIONS: &[&str] = &["stack", "time", "weight"];
 
-impl<'a> Tables<'a> {
+impl<'a> FirefoxTables<'a> {
     /// Takes the value of `key` when it is one of the tables; false when it is not.
     pub fn take(&mut self, key: &str, cursor: Cursor<'a>) -> bool {
         match key {
             "stringTable" | "stringArray" => self.strings = Some(strings(cursor)),
-            "stackTable" => self.stacks = Some(Table::read(cursor, STACKS)),
-            "frameTable" => self.frames = Some(Table::read(cursor, FRAMES)),
-            "funcTable" => self.functions = Some(Table::read(cursor, FUNCTIONS)),
-            "resourceTable" => self.resources = Some(Table::read(cursor, RESOURCES)),
-            "sources" => self.sources = Some(Table::read(cursor, &["filename"])),
+            "stackTable" => self.stacks = Some(FirefoxTable::read(cursor, STACKS)),
+            "frameTable" => self.frames = Some(FirefoxTable::read(cursor, FRAMES)),
+            "funcTable" => self.functions = Some(FirefoxTable::read(cursor, FUNCTIONS)),
+            "resourceTable" => self.resources = Some(FirefoxTable::read(cursor, RESOURCES)),
+            "sources" => self.sources = Some(FirefoxTable::read(cursor, &["filename"])),
             _ => return false,
         }
         true
@@ -37,7 +37,7 @@ impl<'a> Tables<'a> {
 #[derive(Debug, Default)]
 pub struct RawThread<'a> {
     /// Its own tables.
-    pub tables: Tables<'a>,
+    pub tables: FirefoxTables<'a>,
     /// Where its libraries are listed, in older files.
     pub libs: Option<Cursor<'a>>,
     name: String,
@@ -45,15 +45,15 @@ pub struct RawThread<'a> {
     process_type: Option<String>,
     pid: Option<u64>,
     tid: Option<u64>,
-    samples: Table<'a>,
-    js_allocations: Option<Table<'a>>,
-    native_allocations: Option<Table<'a>>,
+    samples: FirefoxTable<'a>,
+    js_allocations: Option<FirefoxTable<'a>>,
+    native_allocations: Option<FirefoxTable<'a>>,
     paused: Vec<(i64, i64)>,
 }
 
 /// What the clock of a thread needs to know of its process.
 #[derive(Clone, Debug, Default)]
-pub struct Clock {
+pub struct FirefoxClock {
     /// What to add to its times, in nanoseconds, to be on the clock of the whole profile.
     pub offset: i64,
     /// When the profiler was paused, in order.
@@ -62,14 +62,14 @@ pub struct Clock {
 
 impl<'a> RawThread<'a> {
     /// Reads a thread as far as it goes.
-    pub fn read(cursor: Cursor<'a>) -> (Self, Option<Fault>) {
+    pub fn read(cursor: Cursor<'a>) -> (Self, Option<JsonFault>) {
         let mut thread = Self::default();
         let fault = thread.fill(cursor).err();
         (thread, fault)
     }
 
-    fn fill(&mut self, mut cursor: Cursor<'a>) -> Result<(), Fault> {
-        if cursor.peek()? != Kind::Object {
+    fn fill(&mut self, mut cursor: Cursor<'a>) -> Result<(), JsonFault> {
+        if cursor.peek()? != JsonKind::Object {
             return Ok(());
         }
         cursor.begin_object()?;
@@ -83,12 +83,12 @@ impl<'a> RawThread<'a> {
                 "tid" => self.tid = meta::id(&mut cursor)?,
                 key => {
                     match key {
-                        "samples" => self.samples = Table::read(value, SAMPLES),
+                        "samples" => self.samples = FirefoxTable::read(value, SAMPLES),
                         "jsAllocations" => {
-                            self.js_allocations = Some(Table::read(value, ALLOCATIONS));
+                            self.js_allocations = Some(FirefoxTable::read(value, ALLOCATIONS));
                         }
                         "nativeAllocations" => {
-                            self.native_allocations = Some(Table::read(value, ALLOCATIONS));
+                            self.native_allocations = Some(FirefoxTable::read(value, ALLOCATIONS));
                         }
                         "libs" => self.libs = Some(value),
                         "pausedRanges" => self.paused = paused(value),
@@ -104,7 +104,7 @@ impl<'a> RawThread<'a> {
     }
 
     /// Hands over what broke off while its tables were read.
-    pub fn take_faults(&mut self, faults: &mut Vec<Fault>) {
+    pub fn take_faults(&mut self, faults: &mut Vec<JsonFault>) {
         let tables = &mut self.tables;
         let optional = [
             &mut tables.stacks,
@@ -123,7 +123,7 @@ impl<'a> RawThread<'a> {
         &self,
         view: View,
         shared: &mut Places,
-        clock: &Clock,
+        clock: &FirefoxClock,
         builder: &mut ProfileBuilder,
     ) {
         let name = builder.string(&self.name);
@@ -139,7 +139,7 @@ impl<'a> RawThread<'a> {
         self.add_samples(
             places,
             view,
-            &Clock { paused: paused.clone(), ..*clock },
+            &FirefoxClock { paused: paused.clone(), ..*clock },
             thread,
             builder,
         );
@@ -157,7 +157,7 @@ impl<'a> RawThread<'a> {
         &self,
         places: &Places,
         view: View,
-        clock: &Clock,
+        clock: &FirefoxClock,
         thread: Option<ThreadId>,
         builder: &mut ProfileBuilder,
     ) {
@@ -219,7 +219,7 @@ impl<'a> RawThread<'a> {
 }
 
 /// When each sample was taken, in nanoseconds: newer files may store what passed since the one before instead.
-fn times(samples: &Table) -> Vec<Option<i64>> {
+fn times(samples: &FirefoxTable) -> Vec<Option<i64>> {
     let scaled = |time: &Option<Number>| time.and_then(|time| time.scaled(6));
     let times = samples.column("time");
     if !times.is_empty() {
@@ -238,7 +238,7 @@ fn times(samples: &Table) -> Vec<Option<i64>> {
 /// stands for an interval, as nobody knows better.
 fn durations(
     times: &[Option<i64>],
-    clock: &Clock,
+    clock: &FirefoxClock,
     interval: i64,
     builder: &mut ProfileBuilder,
 ) -> Vec<i64> {
@@ -278,10 +278,10 @@ pub fn paused(cursor: Cursor) -> Vec<(i64, i64)> {
     ranges
 }
 
-fn fill_paused(mut cursor: Cursor, ranges: &mut Vec<(i64, i64)>) -> Result<(), Fault> {
+fn fill_paused(mut cursor: Cursor, ranges: &mut Vec<(i64, i64)>) -> Result<(), JsonFault> {
     cursor.begin_array()?;
     while cursor.next_element()? {
-        if cursor.peek()? != Kind::Object {
+        if cursor.peek()? != JsonKind::Object {
             cursor.skip_value()?;
             continue;
         }
@@ -302,10 +302,10 @@ fn fill_paused(mut cursor: Cursor, ranges: &mut Vec<(i64, i64)>) -> Result<(), F
 }
 
 fn add_allocations(
-    table: &Table,
+    table: &FirefoxTable,
     names: [&str; 2],
     places: &Places,
-    clock: &Clock,
+    clock: &FirefoxClock,
     thread: Option<ThreadId>,
     builder: &mut ProfileBuilder,
 ) {

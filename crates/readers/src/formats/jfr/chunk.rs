@@ -5,23 +5,23 @@
 
 use hashbrown::HashMap;
 
-use super::events::{About, Amount, Meter, Use, use_of};
-use super::header::Header;
+use super::events::{About, Amount, EventUse, Meter, use_of};
+use super::header::ChunkHeader;
 use super::layout::{Layout, Slots};
 use super::metadata::{ClassId, Metadata, Timespan};
 use super::pools::Pools;
-use super::recording::{Moment, Recording};
-use super::scan::Scanner;
-use super::stacks::{StackLayouts, Stacks};
-use super::threads::{ThreadLayouts, Threads};
-use super::walk::{Walk, anchors, walk};
+use super::recording::{JfrRecording, Moment};
+use super::scan::JfrScanner;
+use super::stacks::{JfrStacks, StackLayouts};
+use super::threads::{JfrThreads, ThreadLayouts};
+use super::walk::{ValueWalk, anchors, walk};
 
 /// A class of events, ready to be read.
 struct EventType<'m> {
     id: ClassId,
     /// With package.
     class: &'m str,
-    purpose: Use,
+    purpose: EventUse,
     layout: Layout,
 }
 
@@ -35,7 +35,7 @@ const AMOUNT: usize = 4;
 
 /// Reads a chunk and says how many of its bytes it is made of: fewer than there are when another chunk starts in the
 /// middle of them.
-pub fn read_chunk(recording: &mut Recording, header: &Header, bytes: &[u8]) -> usize {
+pub fn read_chunk(recording: &mut JfrRecording, header: &ChunkHeader, bytes: &[u8]) -> usize {
     note_gaps(recording, header, bytes);
     let anchors = anchors(bytes, header);
     let Some(metadata) = find_metadata(header, bytes, &anchors) else {
@@ -66,7 +66,7 @@ pub fn read_chunk(recording: &mut Recording, header: &Header, bytes: &[u8]) -> u
         }
     }
     // async-profiler writes its settings into the first chunk only; whatever a chunk has replaces what was before.
-    let is_setting = |row: u32| types[row as usize].purpose == Use::About(About::Setting);
+    let is_setting = |row: u32| types[row as usize].purpose == EventUse::About(About::Setting);
     if walk.records.iter().any(|(row, _)| is_setting(*row)) {
         recording.forget_settings();
     }
@@ -74,7 +74,7 @@ pub fn read_chunk(recording: &mut Recording, header: &Header, bytes: &[u8]) -> u
     for (row, at) in &walk.records {
         let event = &types[*row as usize];
         occurs[*row as usize] = true;
-        if let Use::About(about) = event.purpose
+        if let EventUse::About(about) = event.purpose
             && read_about(recording, about, event, &types, pools.scanner(*at), &pools).is_none()
         {
             damaged_event(recording, event, *at);
@@ -85,22 +85,22 @@ pub fn read_chunk(recording: &mut Recording, header: &Header, bytes: &[u8]) -> u
             recording.announce(event.class, meter);
         }
     }
-    let mut stacks = Stacks::new(&pools, &stack_layouts);
-    let mut threads = Threads::new(&pools, &thread_layouts, recording.pid());
+    let mut stacks = JfrStacks::new(&pools, &stack_layouts);
+    let mut threads = JfrThreads::new(&pools, &thread_layouts, recording.pid());
     for (row, at) in &walk.records {
         let event = &types[*row as usize];
-        if matches!(event.purpose, Use::About(_)) {
+        if matches!(event.purpose, EventUse::About(_)) {
             continue;
         }
         let mut kept = Slots::default();
         if event.layout.read(&mut pools.scanner(*at), &mut kept).is_none() {
             // Of those that are not read, nothing is lost.
-            if event.purpose != Use::Unread {
+            if event.purpose != EventUse::Unread {
                 damaged_event(recording, event, *at);
             }
             continue;
         }
-        if event.purpose == Use::Unread {
+        if event.purpose == EventUse::Unread {
             if kept[STACK] != 0 {
                 recording.unread(event.class);
             }
@@ -143,7 +143,7 @@ fn float(pools: &Pools<'_>, at: u64) -> f64 {
 }
 
 /// The description of the chunk's layout: where the header says, else the last one there is.
-fn find_metadata(header: &Header, bytes: &[u8], anchors: &[usize]) -> Option<Metadata> {
+fn find_metadata(header: &ChunkHeader, bytes: &[u8], anchors: &[usize]) -> Option<Metadata> {
     let said = usize::try_from(header.metadata).ok();
     let said = said.and_then(|at| Metadata::read(bytes, header.integers, at));
     said.or_else(|| {
@@ -155,21 +155,22 @@ fn find_metadata(header: &Header, bytes: &[u8], anchors: &[usize]) -> Option<Met
 }
 
 fn event_types<'m>(
-    recording: &mut Recording,
+    recording: &mut JfrRecording,
     metadata: &'m Metadata,
-    header: &Header,
+    header: &ChunkHeader,
 ) -> Vec<EventType<'m>> {
     let mut types: Vec<EventType<'m>> = (metadata.classes.iter())
         .filter_map(|(id, class)| {
             let has_stack = || class.fields.iter().any(|field| field.name == "stackTrace");
-            let purpose = use_of(&class.name).or_else(|| has_stack().then_some(Use::Unread))?;
+            let purpose =
+                use_of(&class.name).or_else(|| has_stack().then_some(EventUse::Unread))?;
             let mut keep = vec!["startTime", "sampledThread", "eventThread", "stackTrace"];
             match purpose {
-                Use::Samples(measures) => {
+                EventUse::Samples(measures) => {
                     keep.extend(measures.iter().flat_map(|(_, amount)| amount.fields()));
                 }
-                Use::About(about) => keep = about.fields().to_vec(),
-                Use::Unread => {}
+                EventUse::About(about) => keep = about.fields().to_vec(),
+                EventUse::Unread => {}
             }
             let Some(layout) = Layout::of(metadata, header.integers, *id, &keep) else {
                 recording.builder.warn("unreadable-events", || {
@@ -187,14 +188,14 @@ fn event_types<'m>(
 
 /// The pool that the first of these slots refers to.
 fn pooled_class(types: &[EventType<'_>], slots: &[usize]) -> Option<ClassId> {
-    let samples = types.iter().filter(|event| matches!(event.purpose, Use::Samples(_)));
+    let samples = types.iter().filter(|event| matches!(event.purpose, EventUse::Samples(_)));
     let mut fields = samples
         .flat_map(|event| slots.iter().filter_map(|slot| event.layout.fields[*slot].as_ref()));
     fields.find(|field| field.pooled).map(|field| field.class)
 }
 
 /// Says what is missing of a chunk.
-fn note_gaps(recording: &mut Recording, header: &Header, bytes: &[u8]) {
+fn note_gaps(recording: &mut JfrRecording, header: &ChunkHeader, bytes: &[u8]) {
     let offset = recording.offset;
     if (bytes.len() as u64) < header.size {
         let missing = header.size - bytes.len() as u64;
@@ -211,7 +212,7 @@ fn note_gaps(recording: &mut Recording, header: &Header, bytes: &[u8]) {
 }
 
 /// Says what is lost in a chunk. At the end of one that is cut off or unfinished, that is no surprise.
-fn note_losses(recording: &mut Recording, header: &Header, bytes: &[u8], walk: &Walk) {
+fn note_losses(recording: &mut JfrRecording, header: &ChunkHeader, bytes: &[u8], walk: &ValueWalk) {
     let whole = bytes.len() as u64 >= header.size && !header.unfinished;
     if let Some(at) = walk.broken_at.filter(|_| whole) {
         let (at, lost) = (recording.offset + at as u64, walk.lost);
@@ -221,7 +222,7 @@ fn note_losses(recording: &mut Recording, header: &Header, bytes: &[u8], walk: &
     }
 }
 
-fn damaged_event(recording: &mut Recording, event: &EventType<'_>, at: usize) {
+fn damaged_event(recording: &mut JfrRecording, event: &EventType<'_>, at: usize) {
     let (class, at) = (event.class, recording.offset + at as u64);
     recording.builder.warn("damaged-events", || {
         format!("events that do not fit their layout were left out, first: {class} at byte {at}")
@@ -230,11 +231,11 @@ fn damaged_event(recording: &mut Recording, event: &EventType<'_>, at: usize) {
 
 /// What the recording says about itself.
 fn read_about(
-    recording: &mut Recording,
+    recording: &mut JfrRecording,
     about: About,
     event: &EventType<'_>,
     types: &[EventType<'_>],
-    mut scan: Scanner<'_>,
+    mut scan: JfrScanner<'_>,
     pools: &Pools<'_>,
 ) -> Option<()> {
     let mut kept = Slots::default();
@@ -261,7 +262,7 @@ fn read_about(
 fn amount_of(
     event: &EventType<'_>,
     amount: Amount,
-    header: &Header,
+    header: &ChunkHeader,
     kept: u64,
     weight: impl FnOnce() -> f64,
 ) -> i64 {

@@ -70,7 +70,7 @@ impl Amount {
 
 /// What is done with an event.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Use {
+pub enum EventUse {
     /// It has a stack and fills a metric, or two of them; the second only where the event has the field for it.
     Samples(&'static [(Meter, Amount)]),
     /// It tells about the recording.
@@ -79,7 +79,7 @@ pub enum Use {
     Unread,
 }
 
-impl Use {
+impl EventUse {
     /// The metrics it fills, and with what.
     pub fn measures(&self) -> &[(Meter, Amount)] {
         match self {
@@ -115,71 +115,71 @@ impl About {
 }
 
 /// The events that are read, by name without package.
-const EVENTS: &[(&str, Use)] = &[
-    ("ExecutionSample", Use::Samples(&[(Meter::Execution, Amount::One)])),
-    ("CPUTimeSample", Use::Samples(&[(Meter::CpuTime, Amount::Span("samplingPeriod"))])),
-    ("WallClockSample", Use::Samples(&[(Meter::Wall, Amount::Samples("samples"))])),
+const EVENTS: &[(&str, EventUse)] = &[
+    ("ExecutionSample", EventUse::Samples(&[(Meter::Execution, Amount::One)])),
+    ("CPUTimeSample", EventUse::Samples(&[(Meter::CpuTime, Amount::Span("samplingPeriod"))])),
+    ("WallClockSample", EventUse::Samples(&[(Meter::Wall, Amount::Samples("samples"))])),
     // What became `WallClockSample` in async-profiler 3.
-    ("WallClockSleeping", Use::Samples(&[(Meter::Wall, Amount::Samples("samplesCount"))])),
-    ("NativeMethodSample", Use::Samples(&[(Meter::Native, Amount::One)])),
-    ("ObjectAllocationSample", Use::Samples(&[(Meter::Allocated, Amount::Number("weight"))])),
+    ("WallClockSleeping", EventUse::Samples(&[(Meter::Wall, Amount::Samples("samplesCount"))])),
+    ("NativeMethodSample", EventUse::Samples(&[(Meter::Native, Amount::One)])),
+    ("ObjectAllocationSample", EventUse::Samples(&[(Meter::Allocated, Amount::Number("weight"))])),
     // One event per allocation buffer: the object that did not fit stands for all that filled the buffer before.
     (
         "ObjectAllocationInNewTLAB",
-        Use::Samples(&[(Meter::AllocatedBuffers, Amount::Number("tlabSize"))]),
+        EventUse::Samples(&[(Meter::AllocatedBuffers, Amount::Number("tlabSize"))]),
     ),
     (
         "ObjectAllocationOutsideTLAB",
-        Use::Samples(&[(Meter::AllocatedBuffers, Amount::Number("allocationSize"))]),
+        EventUse::Samples(&[(Meter::AllocatedBuffers, Amount::Number("allocationSize"))]),
     ),
-    ("LiveObject", Use::Samples(&[(Meter::Live, Amount::Number("allocationSize"))])),
+    ("LiveObject", EventUse::Samples(&[(Meter::Live, Amount::Number("allocationSize"))])),
     (
         "OldObjectSample",
-        Use::Samples(&[
+        EventUse::Samples(&[
             (Meter::OldObjects, Amount::One),
             // Since JDK 20.
             (Meter::OldBytes, Amount::Number("objectSize")),
         ]),
     ),
-    ("Malloc", Use::Samples(&[(Meter::Malloc, Amount::Number("size"))])),
-    ("Free", Use::Samples(&[(Meter::Frees, Amount::One)])),
-    ("JavaMonitorEnter", Use::Samples(&[(Meter::Blocked, Amount::Span("duration"))])),
-    ("NativeLock", Use::Samples(&[(Meter::Blocked, Amount::Span("duration"))])),
-    ("JavaMonitorWait", Use::Samples(&[(Meter::Waited, Amount::Span("duration"))])),
-    ("ThreadPark", Use::Samples(&[(Meter::Waited, Amount::Span("duration"))])),
-    ("ThreadSleep", Use::Samples(&[(Meter::Waited, Amount::Span("duration"))])),
-    ("SocketRead", Use::Samples(&[(Meter::InputOutput, Amount::Span("duration"))])),
-    ("SocketWrite", Use::Samples(&[(Meter::InputOutput, Amount::Span("duration"))])),
-    ("FileRead", Use::Samples(&[(Meter::InputOutput, Amount::Span("duration"))])),
-    ("FileWrite", Use::Samples(&[(Meter::InputOutput, Amount::Span("duration"))])),
-    ("FileForce", Use::Samples(&[(Meter::InputOutput, Amount::Span("duration"))])),
-    ("ActiveSetting", Use::About(About::Setting)),
-    ("ActiveRecording", Use::About(About::Recording)),
-    ("JVMInformation", Use::About(About::Machine)),
-    ("Log", Use::About(About::Log)),
-    ("CPUTimeSamplesLost", Use::About(About::LostSamples)),
-    ("DataLoss", Use::About(About::LostData)),
+    ("Malloc", EventUse::Samples(&[(Meter::Malloc, Amount::Number("size"))])),
+    ("Free", EventUse::Samples(&[(Meter::Frees, Amount::One)])),
+    ("JavaMonitorEnter", EventUse::Samples(&[(Meter::Blocked, Amount::Span("duration"))])),
+    ("NativeLock", EventUse::Samples(&[(Meter::Blocked, Amount::Span("duration"))])),
+    ("JavaMonitorWait", EventUse::Samples(&[(Meter::Waited, Amount::Span("duration"))])),
+    ("ThreadPark", EventUse::Samples(&[(Meter::Waited, Amount::Span("duration"))])),
+    ("ThreadSleep", EventUse::Samples(&[(Meter::Waited, Amount::Span("duration"))])),
+    ("SocketRead", EventUse::Samples(&[(Meter::InputOutput, Amount::Span("duration"))])),
+    ("SocketWrite", EventUse::Samples(&[(Meter::InputOutput, Amount::Span("duration"))])),
+    ("FileRead", EventUse::Samples(&[(Meter::InputOutput, Amount::Span("duration"))])),
+    ("FileWrite", EventUse::Samples(&[(Meter::InputOutput, Amount::Span("duration"))])),
+    ("FileForce", EventUse::Samples(&[(Meter::InputOutput, Amount::Span("duration"))])),
+    ("ActiveSetting", EventUse::About(About::Setting)),
+    ("ActiveRecording", EventUse::About(About::Recording)),
+    ("JVMInformation", EventUse::About(About::Machine)),
+    ("Log", EventUse::About(About::Log)),
+    ("CPUTimeSamplesLost", EventUse::About(About::LostSamples)),
+    ("DataLoss", EventUse::About(About::LostData)),
 ];
 
 /// The events of Datadog's profiler, which stands beside the JDK's own and has other fields.
-const DATADOG: &[(&str, Use)] = &[
-    ("ExecutionSample", Use::Samples(&[(Meter::CpuSamples, Amount::Samples("weight"))])),
-    ("MethodSample", Use::Samples(&[(Meter::Wall, Amount::Samples("weight"))])),
+const DATADOG: &[(&str, EventUse)] = &[
+    ("ExecutionSample", EventUse::Samples(&[(Meter::CpuSamples, Amount::Samples("weight"))])),
+    ("MethodSample", EventUse::Samples(&[(Meter::Wall, Amount::Samples("weight"))])),
     (
         "ObjectSample",
-        Use::Samples(&[(Meter::AllocatedDatadog, Amount::Weighted("size", "weight"))]),
+        EventUse::Samples(&[(Meter::AllocatedDatadog, Amount::Weighted("size", "weight"))]),
     ),
-    ("HeapLiveObject", Use::Samples(&[(Meter::Live, Amount::Weighted("size", "weight"))])),
+    ("HeapLiveObject", EventUse::Samples(&[(Meter::Live, Amount::Weighted("size", "weight"))])),
     (
         "NativeMemoryAllocation",
-        Use::Samples(&[(Meter::Malloc, Amount::Weighted("size", "weight"))]),
+        EventUse::Samples(&[(Meter::Malloc, Amount::Weighted("size", "weight"))]),
     ),
 ];
 
 /// What is done with the events of a class; none for those that are passed over unless they have a stack. Programs
 /// define events of their own, so only the packages of the JDK (up to 10 another than since), of async-profiler and of
 /// Datadog's profiler count.
-pub fn use_of(class: &str) -> Option<Use> {
+pub fn use_of(class: &str) -> Option<EventUse> {
     let (events, name) = if let Some(name) = class.strip_prefix("datadog.") {
         (DATADOG, name)
     } else {

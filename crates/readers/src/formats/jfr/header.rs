@@ -1,6 +1,6 @@
 //! The 68 bytes at the start of every chunk, always big-endian.
 
-use super::scan::{Integers, Scanner};
+use super::scan::{Integers, JfrScanner};
 
 /// The first bytes of every chunk.
 pub const MAGIC: &[u8] = b"FLR\0";
@@ -10,7 +10,7 @@ pub const HEADER_BYTES: usize = 68;
 
 /// What a chunk's header says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Header {
+pub struct ChunkHeader {
     pub major: u16,
     pub minor: u16,
     /// Length of the chunk with its header; 0 while nobody knows.
@@ -23,16 +23,16 @@ pub struct Header {
     pub start: i64,
     /// Duration in nanoseconds.
     pub duration: i64,
-    pub clock: Clock,
+    pub clock: ChunkClock,
     /// The chunk was still being written: the offsets above are those of the last flush.
     pub unfinished: bool,
     pub integers: Integers,
 }
 
-impl Header {
+impl ChunkHeader {
     /// Reads a header; none when the bytes are too few or do not start with the magic.
     pub fn read(bytes: &[u8]) -> Option<Self> {
-        let mut scan = Scanner::new(bytes, Integers::Fixed, 0);
+        let mut scan = JfrScanner::new(bytes, Integers::Fixed, 0);
         if scan.take(4)? != MAGIC {
             return None;
         }
@@ -42,7 +42,7 @@ impl Header {
         let (start_ticks, per_second) = (scan.fixed(8)? as i64, scan.fixed(8)? as i64);
         let generation = scan.byte()?;
         let (_, flags) = (scan.byte()?, scan.fixed(2)?);
-        let clock = Clock { start, start_ticks, per_second };
+        let clock = ChunkClock { start, start_ticks, per_second };
         let integers = if flags & 1 == 1 { Integers::Compressed } else { Integers::Fixed };
         // The byte counts rewrites of the header and is 0 in the end.
         let unfinished = generation != 0 || size == 0;
@@ -63,13 +63,13 @@ impl Header {
 
 /// From ticks of a chunk to nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Clock {
+pub struct ChunkClock {
     start: i64,
     start_ticks: i64,
     per_second: i64,
 }
 
-impl Clock {
+impl ChunkClock {
     /// A time span in nanoseconds. Nonsense in the header makes nonsense here, but no overflow.
     pub fn span(&self, ticks: i64) -> i64 {
         if self.per_second == 1_000_000_000 {

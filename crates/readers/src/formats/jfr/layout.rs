@@ -3,8 +3,8 @@
 //! A layout is made once per class and chunk and then run over every event and pool entry, so that reading costs no
 //! look-up by name.
 
-use super::metadata::{ClassId, Field, Metadata, STRING};
-use super::scan::{Integers, Scanner};
+use super::metadata::{ClassId, JfrField, Metadata, STRING};
+use super::scan::{Integers, JfrScanner};
 
 /// Fields that one layout can keep.
 pub const SLOTS: usize = 8;
@@ -23,7 +23,7 @@ pub type Slots = [u64; SLOTS];
 pub struct Layout {
     steps: Vec<Step>,
     /// The kept fields, by slot; none where the class has no such field.
-    pub fields: [Option<Field>; SLOTS],
+    pub fields: [Option<JfrField>; SLOTS],
 }
 
 #[derive(Clone, Debug)]
@@ -50,7 +50,7 @@ impl Layout {
         keep: &[&str],
     ) -> Option<Self> {
         let mut layout = Self::default();
-        let mut plan = Plan { metadata, integers, left: MAX_STEPS };
+        let mut plan = LayoutPlan { metadata, integers, left: MAX_STEPS };
         let described = metadata.class(class)?;
         if described.fields.is_empty() {
             plan.value(class, &mut layout.steps, 0)?;
@@ -79,12 +79,12 @@ impl Layout {
 
     /// Walks over a value and keeps what was asked for; none when it does not fit into the bytes.
     #[inline]
-    pub fn read(&self, scan: &mut Scanner<'_>, kept: &mut Slots) -> Option<()> {
+    pub fn read(&self, scan: &mut JfrScanner<'_>, kept: &mut Slots) -> Option<()> {
         walk(&self.steps, scan, kept)
     }
 }
 
-fn walk(steps: &[Step], scan: &mut Scanner<'_>, kept: &mut Slots) -> Option<()> {
+fn walk(steps: &[Step], scan: &mut JfrScanner<'_>, kept: &mut Slots) -> Option<()> {
     for step in steps {
         match step {
             Step::Integers(count) => scan.skip_integers(*count)?,
@@ -112,14 +112,14 @@ fn walk(steps: &[Step], scan: &mut Scanner<'_>, kept: &mut Slots) -> Option<()> 
     Some(())
 }
 
-struct Plan<'a> {
+struct LayoutPlan<'a> {
     metadata: &'a Metadata,
     integers: Integers,
     left: usize,
 }
 
-impl Plan<'_> {
-    fn keep(&mut self, field: &Field, slot: usize, steps: &mut Vec<Step>) -> Option<()> {
+impl LayoutPlan<'_> {
+    fn keep(&mut self, field: &JfrField, slot: usize, steps: &mut Vec<Step>) -> Option<()> {
         let width = if field.pooled { Some(8) } else { self.width(field.class) };
         match width {
             Some(1) if !field.array => steps.push(Step::KeepByte(slot)),
@@ -143,7 +143,7 @@ impl Plan<'_> {
         }
     }
 
-    fn field(&mut self, field: &Field, steps: &mut Vec<Step>, depth: usize) -> Option<()> {
+    fn field(&mut self, field: &JfrField, steps: &mut Vec<Step>, depth: usize) -> Option<()> {
         // Counted here and not only where steps are made: classes without fields make none, however many there are.
         self.left = self.left.checked_sub(1)?;
         if field.array {
@@ -155,7 +155,7 @@ impl Plan<'_> {
         self.one(field, steps, depth)
     }
 
-    fn one(&mut self, field: &Field, steps: &mut Vec<Step>, depth: usize) -> Option<()> {
+    fn one(&mut self, field: &JfrField, steps: &mut Vec<Step>, depth: usize) -> Option<()> {
         if field.pooled {
             push(steps, self.integer(8));
             return Some(());

@@ -5,7 +5,7 @@
 
 use hashbrown::HashMap;
 
-use super::scan::{Integers, Scanner};
+use super::scan::{Integers, JfrScanner};
 
 /// Elements nest four deep in practice: root, metadata, class, field, annotation.
 const MAX_DEPTH: usize = 16;
@@ -20,12 +20,12 @@ pub type ClassId = u64;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Class {
     pub name: String,
-    pub fields: Vec<Field>,
+    pub fields: Vec<JfrField>,
 }
 
 /// One field of a class.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Field {
+pub struct JfrField {
     pub name: String,
     pub class: ClassId,
     /// The value is the id of an entry in the pool of `class`.
@@ -55,11 +55,11 @@ pub struct Metadata {
 impl Metadata {
     /// Reads the metadata event at an offset; none when there is none that makes sense.
     pub fn read(bytes: &[u8], integers: Integers, at: usize) -> Option<Self> {
-        let mut scan = Scanner::new(bytes, integers, at);
+        let mut scan = JfrScanner::new(bytes, integers, at);
         let size = scan.int()? as usize;
         // Nothing may reach beyond the event.
         let bytes = bytes.get(..at.checked_add(size)?)?;
-        let mut scan = Scanner::new(bytes, integers, scan.at);
+        let mut scan = JfrScanner::new(bytes, integers, scan.at);
         if scan.long()? != 0 {
             return None;
         }
@@ -72,7 +72,7 @@ impl Metadata {
             scan.text()?.append_to(&mut text);
             strings.push(text);
         }
-        Elements { scan, strings }.read()
+        MetadataElements { scan, strings }.read()
     }
 
     /// The class that a field's value has.
@@ -81,31 +81,32 @@ impl Metadata {
     }
 }
 
-struct Elements<'a> {
-    scan: Scanner<'a>,
+struct MetadataElements<'a> {
+    scan: JfrScanner<'a>,
     strings: Vec<String>,
 }
 
 /// What an element that is still open describes.
-enum Open {
+enum OpenElement {
     Class(ClassId, Class),
-    Field(Field),
+    Field(JfrField),
     Other,
 }
 
-impl Elements<'_> {
+impl MetadataElements<'_> {
     fn read(mut self) -> Option<Metadata> {
         let mut metadata = Metadata::default();
         let mut class_names: HashMap<ClassId, String> = HashMap::new();
         // Annotations come before the class that defines them: units are put in at the end.
         let mut annotations: Vec<(ClassId, usize, ClassId, String)> = Vec::new();
-        let mut open: Vec<(Open, u32)> = Vec::new();
+        let mut open: Vec<(OpenElement, u32)> = Vec::new();
         loop {
             let element = self.element()?;
             let children = self.scan.int()?;
-            if let Open::Other = element.open {
+            if let OpenElement::Other = element.open {
                 let annotated = (element.name == "annotation").then_some(()).and_then(|()| {
-                    let [.., (Open::Class(id, class), _), (Open::Field(_), _)] = open.as_slice()
+                    let [.., (OpenElement::Class(id, class), _), (OpenElement::Field(_), _)] =
+                        open.as_slice()
                     else {
                         return None;
                     };
@@ -122,10 +123,10 @@ impl Elements<'_> {
             // Close whatever has no more children.
             while let Some((_, 0)) = open.last() {
                 match (open.pop()?.0, open.last_mut()) {
-                    (Open::Field(field), Some((Open::Class(_, class), _))) => {
+                    (OpenElement::Field(field), Some((OpenElement::Class(_, class), _))) => {
                         class.fields.push(field);
                     }
-                    (Open::Class(id, class), _) => {
+                    (OpenElement::Class(id, class), _) => {
                         class_names.insert(id, class.name.clone());
                         metadata.classes.insert(id, class);
                     }
@@ -163,10 +164,11 @@ impl Elements<'_> {
     }
 
     /// An element with its attributes.
-    fn element(&mut self) -> Option<Element> {
+    fn element(&mut self) -> Option<MetadataElement> {
         let name = self.string()?.to_owned();
-        let mut element = Element { name, open: Open::Other, class: 0, value: String::new() };
-        let (mut id, mut field) = (0, Field::default());
+        let mut element =
+            MetadataElement { name, open: OpenElement::Other, class: 0, value: String::new() };
+        let (mut id, mut field) = (0, JfrField::default());
         for _ in 0..self.scan.int()? {
             let key = self.string()?.to_owned();
             let value = self.string()?;
@@ -184,18 +186,19 @@ impl Elements<'_> {
         element.class = field.class;
         match element.name.as_str() {
             "class" => {
-                element.open = Open::Class(id, Class { name: field.name, fields: Vec::new() });
+                element.open =
+                    OpenElement::Class(id, Class { name: field.name, fields: Vec::new() });
             }
-            "field" => element.open = Open::Field(field),
+            "field" => element.open = OpenElement::Field(field),
             _ => {}
         }
         Some(element)
     }
 }
 
-struct Element {
+struct MetadataElement {
     name: String,
-    open: Open,
+    open: OpenElement,
     class: ClassId,
     value: String,
 }

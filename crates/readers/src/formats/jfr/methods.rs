@@ -47,24 +47,24 @@ impl MethodLayouts {
 }
 
 /// Looks methods up, each once.
-pub struct Methods<'a> {
+pub struct JfrMethods<'a> {
     pools: &'a Pools<'a>,
     layouts: &'a MethodLayouts,
     frames: HashMap<Place, FrameId>,
-    functions: HashMap<(u64, FrameKind), Option<Found>>,
+    functions: HashMap<(u64, FrameKind), Option<FoundMethod>>,
     classes: HashMap<u64, Option<StringId>>,
     kinds: HashMap<u64, FrameKind>,
     text: String,
 }
 
 #[derive(Clone, Copy)]
-struct Found {
+struct FoundMethod {
     function: FunctionId,
     /// It has neither lines nor bytecode.
     native: bool,
 }
 
-impl<'a> Methods<'a> {
+impl<'a> JfrMethods<'a> {
     pub fn new(pools: &'a Pools<'a>, layouts: &'a MethodLayouts) -> Self {
         Self {
             pools,
@@ -103,7 +103,7 @@ impl<'a> Methods<'a> {
             self.functions.insert((method, kind), found);
             found
         };
-        let Found { function, native } = found?;
+        let FoundMethod { function, native } = found?;
         let mut frame = Frame::of(function);
         // Negative numbers mean unknown; so does whatever is written for code that has neither lines nor bytecode.
         if !native {
@@ -134,7 +134,7 @@ impl<'a> Methods<'a> {
         builder: &mut ProfileBuilder,
         method: u64,
         kind: FrameKind,
-    ) -> Option<Found> {
+    ) -> Option<FoundMethod> {
         let layout = self.layouts.method.as_ref()?;
         let class_of_methods = self.layouts.frame.as_ref()?.fields[0].as_ref()?.class;
         let mut kept = Slots::default();
@@ -165,7 +165,7 @@ impl<'a> Methods<'a> {
         let signature = descriptor.filter(|text| !native && !text.is_empty());
         let signature = signature.map(|text| builder.string(&text));
         let function = Function { component, signature, layer, ..Function::named(name) };
-        Some(Found { function: builder.function(function), native })
+        Some(FoundMethod { function: builder.function(function), native })
     }
 
     /// The name of a class, or of the library that stands in its place.

@@ -5,8 +5,8 @@
 use hashbrown::HashMap;
 
 use super::layout::{Layout, Slots};
-use super::metadata::{ClassId, Field, Metadata, STRING};
-use super::scan::{Integers, Scanner, Text};
+use super::metadata::{ClassId, JfrField, Metadata, STRING};
+use super::scan::{Integers, JfrScanner, JfrText};
 
 /// The pools of a chunk.
 pub struct Pools<'a> {
@@ -49,7 +49,7 @@ impl<'a> Pools<'a> {
         if !by_class.contains_key(&class) {
             let layout = Layout::of(metadata, *integers, class, &[])?;
             let described = metadata.class(class)?;
-            let is_text = |field: &&Field| {
+            let is_text = |field: &&JfrField| {
                 !field.array
                     && metadata.class(field.class).is_some_and(|class| class.name == STRING)
             };
@@ -64,16 +64,16 @@ impl<'a> Pools<'a> {
     /// Reads the pools of the checkpoint at an offset. The error is how far it got: what comes after cannot be found,
     /// as only the layout of an entry says where the next one starts.
     pub fn read_checkpoint(&mut self, at: usize) -> Result<(), usize> {
-        let mut scan = Scanner::new(self.bytes, self.integers, at);
+        let mut scan = JfrScanner::new(self.bytes, self.integers, at);
         self.read_pools(&mut scan).ok_or(scan.at)
     }
 
-    fn read_pools(&mut self, scan: &mut Scanner<'a>) -> Option<()> {
+    fn read_pools(&mut self, scan: &mut JfrScanner<'a>) -> Option<()> {
         let start = scan.at;
         let size = scan.int()? as usize;
         // Nothing may reach beyond the checkpoint.
         let bytes = self.bytes.get(..start.checked_add(size)?)?;
-        *scan = Scanner::new(bytes, self.integers, scan.at);
+        *scan = JfrScanner::new(bytes, self.integers, scan.at);
         // Type, start, duration, distance to the checkpoint before, what kind of checkpoint it is.
         scan.longs(4)?;
         scan.byte()?;
@@ -94,14 +94,14 @@ impl<'a> Pools<'a> {
     }
 
     /// A scanner at an entry.
-    pub fn entry(&self, class: ClassId, id: u64) -> Option<Scanner<'a>> {
+    pub fn entry(&self, class: ClassId, id: u64) -> Option<JfrScanner<'a>> {
         let at = *self.by_class.get(&class)?.entries.as_ref()?.get(&id)?;
         Some(self.scanner(at))
     }
 
     /// A scanner at an offset.
-    pub fn scanner(&self, at: usize) -> Scanner<'a> {
-        Scanner::new(self.bytes, self.integers, at)
+    pub fn scanner(&self, at: usize) -> JfrScanner<'a> {
+        JfrScanner::new(self.bytes, self.integers, at)
     }
 
     /// The layout of a class that keeps the fields named. Announces that entries of the class, and of the classes its
@@ -141,7 +141,7 @@ impl<'a> Pools<'a> {
     }
 
     /// Appends the text that a kept field holds; none when it has no text.
-    pub fn append_text(&self, field: &Field, kept: u64, out: &mut String) -> Option<()> {
+    pub fn append_text(&self, field: &JfrField, kept: u64, out: &mut String) -> Option<()> {
         let text = if field.pooled {
             self.pooled_text(field.class, kept)?
         } else {
@@ -149,11 +149,11 @@ impl<'a> Pools<'a> {
         };
         // A pooled text that is itself pooled ends there: files do not do that, and a circle would have no end.
         let text = match text {
-            Text::Pooled(id) => self.pooled_text(self.strings?, id)?,
+            JfrText::Pooled(id) => self.pooled_text(self.strings?, id)?,
             text => text,
         };
         match text {
-            Text::Null | Text::Pooled(_) => None,
+            JfrText::Null | JfrText::Pooled(_) => None,
             text => {
                 text.append_to(out);
                 Some(())
@@ -161,7 +161,7 @@ impl<'a> Pools<'a> {
         }
     }
 
-    fn pooled_text(&self, class: ClassId, id: u64) -> Option<Text<'a>> {
+    fn pooled_text(&self, class: ClassId, id: u64) -> Option<JfrText<'a>> {
         let pool = self.by_class.get(&class)?;
         let mut scan = self.entry(class, id)?;
         if let Some(text) = &pool.text {
@@ -173,7 +173,7 @@ impl<'a> Pools<'a> {
     }
 
     /// The text that a kept field holds; none when it has none.
-    pub fn text(&self, field: &Field, kept: u64) -> Option<String> {
+    pub fn text(&self, field: &JfrField, kept: u64) -> Option<String> {
         let mut out = String::new();
         self.append_text(field, kept, &mut out)?;
         Some(out)

@@ -4,12 +4,12 @@ use perfblame_cct::{Cursor, Layer, Metric, MetricId, Profile, ProfileBuilder, Th
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::events::Meter;
-use super::header::Header;
+use super::header::ChunkHeader;
 use super::settings::{Execution, Settings};
-use super::stacks::Stack;
+use super::stacks::JfrStack;
 
 /// A profile under construction.
-pub struct Recording {
+pub struct JfrRecording {
     pub builder: ProfileBuilder,
     /// Where the chunk at hand starts in the file, for messages.
     pub offset: u64,
@@ -51,7 +51,7 @@ pub struct Moment {
     pub number: i64,
 }
 
-impl Recording {
+impl JfrRecording {
     pub fn new(builder: ProfileBuilder) -> Self {
         Self {
             builder,
@@ -76,7 +76,7 @@ impl Recording {
     }
 
     /// A new chunk starts.
-    pub fn begin_chunk(&mut self, header: &Header) {
+    pub fn begin_chunk(&mut self, header: &ChunkHeader) {
         self.end_chunk();
         self.chunks += 1;
         self.started = Some(self.started.map_or(header.start, |first| first.min(header.start)));
@@ -204,12 +204,12 @@ impl Recording {
     }
 
     /// The context of an event with this stack.
-    pub fn place(&mut self, stack: Stack) -> Cursor {
+    pub fn place(&mut self, stack: JfrStack) -> Cursor {
         let Self { builder, no_stack, missing_stack, .. } = self;
         match stack {
-            Stack::At(at) => at,
-            Stack::None => placeholder(builder, no_stack, "(no stack)"),
-            Stack::Missing => {
+            JfrStack::At(at) => at,
+            JfrStack::None => placeholder(builder, no_stack, "(no stack)"),
+            JfrStack::Missing => {
                 builder.warn("missing-stacks", || {
                     "events whose stack is in no constant pool are kept under (missing stack)"
                         .to_owned()

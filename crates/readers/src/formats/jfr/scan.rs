@@ -1,7 +1,7 @@
 //! Numbers and texts in a chunk's bytes, in both integer encodings.
 //!
 //! Every read returns none at the end of the bytes, so that callers decide what a missing piece costs. Most of a
-//! recording is skipped, not read: [`Scanner::skip_integers`] therefore looks at eight bytes at a time.
+//! recording is skipped, not read: [`JfrScanner::skip_integers`] therefore looks at eight bytes at a time.
 
 /// How a chunk writes its integers, as its header's flags say.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -14,14 +14,14 @@ pub enum Integers {
 
 /// A place in a chunk from which numbers are read one after the other.
 #[derive(Clone, Copy)]
-pub struct Scanner<'a> {
+pub struct JfrScanner<'a> {
     bytes: &'a [u8],
     integers: Integers,
     /// Offset of the next byte.
     pub at: usize,
 }
 
-impl<'a> Scanner<'a> {
+impl<'a> JfrScanner<'a> {
     pub fn new(bytes: &'a [u8], integers: Integers, at: usize) -> Self {
         Self { bytes, integers, at }
     }
@@ -110,12 +110,12 @@ impl<'a> Scanner<'a> {
     }
 
     /// A text where it stands.
-    pub fn text(&mut self) -> Option<Text<'a>> {
+    pub fn text(&mut self) -> Option<JfrText<'a>> {
         Some(match self.byte()? {
-            0 => Text::Null,
-            1 => Text::Bytes(&[], Encoding::Utf8),
-            2 => Text::Pooled(self.long()?),
-            3 => Text::Bytes(self.counted()?, Encoding::Utf8),
+            0 => JfrText::Null,
+            1 => JfrText::Bytes(&[], JfrTextEncoding::Utf8),
+            2 => JfrText::Pooled(self.long()?),
+            3 => JfrText::Bytes(self.counted()?, JfrTextEncoding::Utf8),
             4 => {
                 let count = self.int()? as usize;
                 let start = self.at;
@@ -123,9 +123,9 @@ impl<'a> Scanner<'a> {
                     Integers::Compressed => self.skip_integers(count)?,
                     Integers::Fixed => drop(self.take(count.checked_mul(2)?)?),
                 }
-                Text::Chars(Self { at: start, ..*self }, count)
+                JfrText::Chars(Self { at: start, ..*self }, count)
             }
-            5 => Text::Bytes(self.counted()?, Encoding::Latin1),
+            5 => JfrText::Bytes(self.counted()?, JfrTextEncoding::Latin1),
             _ => return None,
         })
     }
@@ -138,30 +138,32 @@ impl<'a> Scanner<'a> {
 
 /// How the bytes of a text are meant.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Encoding {
+pub enum JfrTextEncoding {
     Utf8,
     Latin1,
 }
 
 /// A text in one of the six ways to write one.
 #[derive(Clone, Copy)]
-pub enum Text<'a> {
+pub enum JfrText<'a> {
     /// No text, which is not the empty one.
     Null,
     /// An entry of the pool of strings.
     Pooled(u64),
-    Bytes(&'a [u8], Encoding),
+    Bytes(&'a [u8], JfrTextEncoding),
     /// So many UTF-16 units, each an integer.
-    Chars(Scanner<'a>, usize),
+    Chars(JfrScanner<'a>, usize),
 }
 
-impl Text<'_> {
+impl JfrText<'_> {
     /// Appends the text; a null or pooled one has none here.
     pub fn append_to(self, out: &mut String) {
         match self {
             Self::Null | Self::Pooled(_) => {}
-            Self::Bytes(bytes, Encoding::Utf8) => out.push_str(&String::from_utf8_lossy(bytes)),
-            Self::Bytes(bytes, Encoding::Latin1) => {
+            Self::Bytes(bytes, JfrTextEncoding::Utf8) => {
+                out.push_str(&String::from_utf8_lossy(bytes));
+            }
+            Self::Bytes(bytes, JfrTextEncoding::Latin1) => {
                 out.extend(bytes.iter().map(|byte| char::from(*byte)));
             }
             Self::Chars(mut units, count) => {
@@ -194,11 +196,11 @@ mod tests {
     fn integers_come_back_from_both_encodings() {
         for number in [0, 1, 127, 128, 300, 1 << 31, 1 << 55, (1 << 56) - 1, 1 << 56, u64::MAX] {
             let compressed = compress(number);
-            let mut scan = Scanner::new(&compressed, Integers::Compressed, 0);
+            let mut scan = JfrScanner::new(&compressed, Integers::Compressed, 0);
             assert_eq!(scan.long(), Some(number));
             assert_eq!((scan.at, scan.long()), (compressed.len(), None));
             let fixed = number.to_be_bytes();
-            assert_eq!(Scanner::new(&fixed, Integers::Fixed, 0).long(), Some(number));
+            assert_eq!(JfrScanner::new(&fixed, Integers::Fixed, 0).long(), Some(number));
         }
     }
 
@@ -207,19 +209,19 @@ mod tests {
         let numbers = [5, 200, u64::MAX, 1 << 40, 0, 1 << 63, 77, 90_000, 3, u64::MAX >> 1];
         let bytes: Vec<u8> =
             (0..40).flat_map(|i| compress(numbers[i * 7 % numbers.len()])).collect();
-        let mut read = Scanner::new(&bytes, Integers::Compressed, 0);
+        let mut read = JfrScanner::new(&bytes, Integers::Compressed, 0);
         for count in 0..40 {
-            let mut skipped = Scanner::new(&bytes, Integers::Compressed, 0);
+            let mut skipped = JfrScanner::new(&bytes, Integers::Compressed, 0);
             skipped.skip_integers(count).unwrap();
             assert_eq!(skipped.at, read.at, "{count} integers");
             read.long().unwrap();
         }
-        assert!(Scanner::new(&bytes, Integers::Compressed, 0).skip_integers(41).is_none());
+        assert!(JfrScanner::new(&bytes, Integers::Compressed, 0).skip_integers(41).is_none());
     }
 
     fn text(bytes: &[u8], integers: Integers) -> Option<String> {
         let mut out = String::new();
-        Scanner::new(bytes, integers, 0).text()?.append_to(&mut out);
+        JfrScanner::new(bytes, integers, 0).text()?.append_to(&mut out);
         Some(out)
     }
 
@@ -239,7 +241,7 @@ mod tests {
         assert_eq!(text(b"\x06\x02a\xe4", Compressed), None, "no such encoding");
         assert_eq!(text(b"\x03\x7fa", Compressed), None, "longer than the chunk");
         assert_eq!(text(b"\x04\xff\xff\xff\xff\x07a", Compressed), None, "longer than the chunk");
-        let pooled = Scanner::new(&[2, 9], Compressed, 0).text();
-        assert!(matches!(pooled, Some(Text::Pooled(9))));
+        let pooled = JfrScanner::new(&[2, 9], Compressed, 0).text();
+        assert!(matches!(pooled, Some(JfrText::Pooled(9))));
     }
 }

@@ -5,7 +5,7 @@ use perfblame_cct::{Cursor, FrameId, ProfileBuilder};
 
 use super::layout::{Layout, Slots};
 use super::metadata::ClassId;
-use super::methods::{MethodLayouts, Methods};
+use super::methods::{JfrMethods, MethodLayouts};
 use super::pools::Pools;
 
 /// Threads whose last stack is kept; a program with many more makes them anew for every task.
@@ -35,7 +35,7 @@ impl StackLayouts {
 
 /// What a stack id stands for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Stack {
+pub enum JfrStack {
     At(Cursor),
     /// The event has no stack.
     None,
@@ -58,11 +58,11 @@ struct Placed {
 }
 
 /// Looks stacks up.
-pub struct Stacks<'a> {
+pub struct JfrStacks<'a> {
     pools: &'a Pools<'a>,
     layouts: &'a StackLayouts,
-    methods: Methods<'a>,
-    known: HashMap<u64, Stack>,
+    methods: JfrMethods<'a>,
+    known: HashMap<u64, JfrStack>,
     /// The stack before on each thread, by thread.
     before: HashMap<u64, Before>,
     /// The frames of the stack at hand that the one before does not have, innermost first, and how many bytes before
@@ -70,12 +70,12 @@ pub struct Stacks<'a> {
     now: Vec<(FrameId, usize)>,
 }
 
-impl<'a> Stacks<'a> {
+impl<'a> JfrStacks<'a> {
     pub fn new(pools: &'a Pools<'a>, layouts: &'a StackLayouts) -> Self {
         Self {
             pools,
             layouts,
-            methods: Methods::new(pools, &layouts.methods),
+            methods: JfrMethods::new(pools, &layouts.methods),
             known: HashMap::new(),
             before: HashMap::new(),
             now: Vec::new(),
@@ -83,13 +83,13 @@ impl<'a> Stacks<'a> {
     }
 
     /// The context of a stack. The thread only says which stack it probably resembles.
-    pub fn stack(&mut self, builder: &mut ProfileBuilder, id: u64, thread: u64) -> Stack {
+    pub fn stack(&mut self, builder: &mut ProfileBuilder, id: u64, thread: u64) -> JfrStack {
         if let Some(known) = self.known.get(&id) {
             return *known;
         }
         let stack = match self.pools.entry(self.layouts.class, id) {
-            None if id == 0 => Stack::None,
-            None => Stack::Missing,
+            None if id == 0 => JfrStack::None,
+            None => JfrStack::Missing,
             Some(_) => {
                 if self.before.len() > MAX_BEFORE {
                     self.before.clear();
@@ -97,7 +97,7 @@ impl<'a> Stacks<'a> {
                 let mut before = self.before.remove(&thread).unwrap_or_default();
                 let stack = self.new_stack(builder, id, &mut before);
                 self.before.insert(thread, before);
-                stack.unwrap_or(Stack::Missing)
+                stack.unwrap_or(JfrStack::Missing)
             }
         };
         self.known.insert(id, stack);
@@ -109,7 +109,7 @@ impl<'a> Stacks<'a> {
         builder: &mut ProfileBuilder,
         id: u64,
         before: &mut Before,
-    ) -> Option<Stack> {
+    ) -> Option<JfrStack> {
         let layout = self.layouts.stack.as_ref()?;
         let layout_of_frame = self.layouts.methods.frame.as_ref()?;
         let mut entry = self.pools.entry(self.layouts.class, id)?;
@@ -150,7 +150,9 @@ impl<'a> Stacks<'a> {
             };
             before.frames.push(Placed { cursor, from_end });
         }
-        Some(before.frames.last().map_or(Stack::None, |innermost| Stack::At(innermost.cursor)))
+        Some(
+            before.frames.last().map_or(JfrStack::None, |innermost| JfrStack::At(innermost.cursor)),
+        )
     }
 
     /// How many bytes at the end of the stack before are those of a stack that ends here. Frames are written innermost

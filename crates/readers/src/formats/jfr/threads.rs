@@ -37,14 +37,14 @@ impl ThreadLayouts {
 }
 
 /// Looks threads up, each once.
-pub struct Threads<'a> {
+pub struct JfrThreads<'a> {
     pools: &'a Pools<'a>,
     layouts: &'a ThreadLayouts,
     pid: Option<u64>,
     known: HashMap<u64, Option<ThreadId>>,
 }
 
-impl<'a> Threads<'a> {
+impl<'a> JfrThreads<'a> {
     pub fn new(pools: &'a Pools<'a>, layouts: &'a ThreadLayouts, pid: Option<u64>) -> Self {
         Self { pools, layouts, pid, known: HashMap::new() }
     }

@@ -2,8 +2,8 @@
 
 use memchr::memmem;
 
-use super::header::{HEADER_BYTES, Header, MAGIC};
-use super::scan::Scanner;
+use super::header::{ChunkHeader, HEADER_BYTES, MAGIC};
+use super::scan::JfrScanner;
 
 /// The type of metadata events, known before any layout is.
 pub const METADATA: u64 = 0;
@@ -12,7 +12,7 @@ pub const CHECKPOINT: u64 = 1;
 
 /// What a walk found.
 #[derive(Debug, Default)]
-pub struct Walk {
+pub struct ValueWalk {
     /// Where metadata events start.
     pub metadata: Vec<usize>,
     /// Where checkpoints start.
@@ -30,11 +30,11 @@ pub struct Walk {
 /// Walks over a chunk. `wanted` says which types to remember, `anchors` where records are known to start, sorted.
 pub fn walk(
     bytes: &[u8],
-    header: &Header,
+    header: &ChunkHeader,
     wanted: impl Fn(u64) -> Option<u32>,
     anchors: &[usize],
-) -> Walk {
-    let mut walk = Walk { end: bytes.len(), ..Walk::default() };
+) -> ValueWalk {
+    let mut walk = ValueWalk { end: bytes.len(), ..ValueWalk::default() };
     let mut at = HEADER_BYTES;
     while at < walk.end {
         // A size that is too large swallows the chunks that follow, whose header reads as a record.
@@ -42,7 +42,7 @@ pub fn walk(
             walk.end = at;
             break;
         }
-        let mut scan = Scanner::new(bytes, header.integers, at);
+        let mut scan = JfrScanner::new(bytes, header.integers, at);
         let next = scan.int().and_then(|size| at.checked_add(size as usize));
         let kind = scan.long();
         match (next, kind) {
@@ -86,11 +86,11 @@ fn is_chunk(bytes: &[u8], at: usize) -> bool {
 
 /// The chain of checkpoints from the last to the first, and the metadata: where records start even when one between
 /// is damaged. Sorted.
-pub fn anchors(bytes: &[u8], header: &Header) -> Vec<usize> {
+pub fn anchors(bytes: &[u8], header: &ChunkHeader) -> Vec<usize> {
     let mut anchors = Vec::new();
     let mut next = usize::try_from(header.checkpoint).ok();
     while let Some(at) = next.filter(|at| *at >= HEADER_BYTES && *at < bytes.len()) {
-        let mut scan = Scanner::new(bytes, header.integers, at);
+        let mut scan = JfrScanner::new(bytes, header.integers, at);
         let kind = scan.int().and(scan.long());
         if kind != Some(CHECKPOINT) {
             break;

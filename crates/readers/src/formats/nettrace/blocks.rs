@@ -18,7 +18,7 @@ const END_OBJECT: u8 = 6;
 
 /// What the first object says of the whole trace.
 #[derive(Clone, Copy, Debug)]
-pub struct Trace {
+pub struct NettraceTrace {
     /// Ticks at the start.
     start: u64,
     /// Ticks per second.
@@ -31,7 +31,7 @@ pub struct Trace {
     pub started: Option<i64>,
 }
 
-impl Trace {
+impl NettraceTrace {
     /// Reads what every version starts with: time, ticks, their frequency, the size of addresses.
     fn read(about: &[u8], at: usize) -> Result<Self, ReadError> {
         let number = |at: usize| u64_at(about, at).unwrap_or(0);
@@ -66,7 +66,7 @@ impl Trace {
 
 /// What an event is, as far as it matters here.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Kind {
+pub enum NettraceBlockKind {
     /// A thread was sampled.
     Sample,
     /// An event of `Universal.Events`, which has a value and a stack.
@@ -80,7 +80,7 @@ pub enum Kind {
 }
 
 /// The blocks in their order.
-pub struct Blocks<'a> {
+pub struct NettraceBlocks<'a> {
     bytes: &'a [u8],
     pub at: usize,
     /// The walk ended before the mark that ends a trace.
@@ -90,8 +90,8 @@ pub struct Blocks<'a> {
 }
 
 /// One block.
-pub enum Block<'a> {
-    Stacks(Stacks<'a>),
+pub enum NettraceBlock<'a> {
+    Stacks(NettraceStacks<'a>),
     Metadata(Events<'a>),
     Events(Events<'a>),
     /// Descriptions of events, of version 6.
@@ -100,9 +100,9 @@ pub enum Block<'a> {
     Threads(&'a [u8]),
 }
 
-impl<'a> Blocks<'a> {
+impl<'a> NettraceBlocks<'a> {
     /// Reads the start of a trace.
-    pub fn open(bytes: &'a [u8]) -> Result<(Trace, Self), ReadError> {
+    pub fn open(bytes: &'a [u8]) -> Result<(NettraceTrace, Self), ReadError> {
         let version = u32_at(bytes, START_6.len()).filter(|_| bytes.starts_with(START_6));
         if version == Some(6) {
             return Self::open_6(bytes);
@@ -131,10 +131,10 @@ impl<'a> Blocks<'a> {
             ));
         }
         let about = bytes.get(blocks.at..blocks.at + 48).ok_or_else(truncated)?;
-        let trace = Trace {
+        let trace = NettraceTrace {
             pid: u64::from(u32_at(about, 36).unwrap_or(0)),
             processors: u32_at(about, 40).unwrap_or(0),
-            ..Trace::read(about, blocks.at)?
+            ..NettraceTrace::read(about, blocks.at)?
         };
         blocks.at += 48;
         if bytes.get(blocks.at) == Some(&END_OBJECT) {
@@ -143,15 +143,15 @@ impl<'a> Blocks<'a> {
         Ok((trace, blocks))
     }
 
-    fn open_6(bytes: &'a [u8]) -> Result<(Trace, Self), ReadError> {
+    fn open_6(bytes: &'a [u8]) -> Result<(NettraceTrace, Self), ReadError> {
         let at = START_6.len() + 8;
         let Some((version6::TRACE, about)) = version6::block(bytes, at) else {
             let message = "the trace does not start with its own description";
             return Err(ReadError::malformed(at as u64, message));
         };
-        let mut trace = Trace::read(about, at + 4)?;
+        let mut trace = NettraceTrace::read(about, at + 4)?;
         // Behind the fixed part: how many, then keys and values.
-        let mut rest = version6::Reader(about.get(40..).unwrap_or_default());
+        let mut rest = version6::Version6Bytes(about.get(40..).unwrap_or_default());
         for _ in 0..u32_at(about, 36).unwrap_or(0) {
             let (Some(key), Some(value)) = (rest.text(), rest.text()) else { break };
             match key.as_str() {
@@ -163,7 +163,7 @@ impl<'a> Blocks<'a> {
         Ok((trace, Self { bytes, at: at + 4 + about.len(), is_cut: false, is_6: true }))
     }
 
-    fn next_6(&mut self) -> Option<Block<'a>> {
+    fn next_6(&mut self) -> Option<NettraceBlock<'a>> {
         loop {
             let Some((kind, body)) = version6::block(self.bytes, self.at) else {
                 self.is_cut = true;
@@ -174,12 +174,12 @@ impl<'a> Blocks<'a> {
             }
             self.at += 4 + body.len();
             match kind {
-                version6::STACKS => return Some(Block::Stacks(Stacks::new(body))),
+                version6::STACKS => return Some(NettraceBlock::Stacks(NettraceStacks::new(body))),
                 version6::EVENTS => {
-                    return Some(Block::Events(Events { is_6: true, ..Events::new(body) }));
+                    return Some(NettraceBlock::Events(Events { is_6: true, ..Events::new(body) }));
                 }
-                version6::METADATA => return Some(Block::Descriptions(body)),
-                version6::THREADS => return Some(Block::Threads(body)),
+                version6::METADATA => return Some(NettraceBlock::Descriptions(body)),
+                version6::THREADS => return Some(NettraceBlock::Threads(body)),
                 // Numbers that a sequence point frees are given anew before they are used again.
                 _ => {}
             }
@@ -213,8 +213,8 @@ impl<'a> Blocks<'a> {
     }
 }
 
-impl<'a> Iterator for Blocks<'a> {
-    type Item = Block<'a>;
+impl<'a> Iterator for NettraceBlocks<'a> {
+    type Item = NettraceBlock<'a>;
 
     fn next(&mut self) -> Option<Self::Item> {
         if self.is_6 {
@@ -229,9 +229,9 @@ impl<'a> Iterator for Blocks<'a> {
                 return None;
             };
             match name {
-                b"StackBlock" => return Some(Block::Stacks(Stacks::new(body))),
-                b"MetadataBlock" => return Some(Block::Metadata(Events::new(body))),
-                b"EventBlock" => return Some(Block::Events(Events::new(body))),
+                b"StackBlock" => return Some(NettraceBlock::Stacks(NettraceStacks::new(body))),
+                b"MetadataBlock" => return Some(NettraceBlock::Metadata(Events::new(body))),
+                b"EventBlock" => return Some(NettraceBlock::Events(Events::new(body))),
                 // Sequence points, and what later versions may add.
                 _ => {}
             }
@@ -240,20 +240,20 @@ impl<'a> Iterator for Blocks<'a> {
 }
 
 /// The stacks of a block with their numbers, each a list of addresses, innermost first.
-pub struct Stacks<'a> {
+pub struct NettraceStacks<'a> {
     id: u32,
     left: u32,
     rest: &'a [u8],
 }
 
-impl<'a> Stacks<'a> {
+impl<'a> NettraceStacks<'a> {
     fn new(body: &'a [u8]) -> Self {
         let id = u32_at(body, 0).unwrap_or(0);
         Self { id, left: u32_at(body, 4).unwrap_or(0), rest: body.get(8..).unwrap_or(&[]) }
     }
 }
 
-impl<'a> Iterator for Stacks<'a> {
+impl<'a> Iterator for NettraceStacks<'a> {
     type Item = (u32, &'a [u8]);
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -269,7 +269,7 @@ impl<'a> Iterator for Stacks<'a> {
 
 /// One event.
 #[derive(Clone, Copy, Default, Debug)]
-pub struct Event<'a> {
+pub struct NettraceEvent<'a> {
     pub metadata: u32,
     pub thread: u64,
     pub stack: u32,
@@ -283,7 +283,7 @@ pub struct Events<'a> {
     rest: &'a [u8],
     is_compressed: bool,
     is_6: bool,
-    last: Event<'a>,
+    last: NettraceEvent<'a>,
     length: usize,
 }
 
@@ -298,12 +298,12 @@ impl<'a> Events<'a> {
             rest: body.get(header..).unwrap_or(&[]),
             is_compressed,
             is_6: false,
-            last: Event::default(),
+            last: NettraceEvent::default(),
             length: 0,
         }
     }
 
-    fn compressed(&mut self) -> Option<Event<'a>> {
+    fn compressed(&mut self) -> Option<NettraceEvent<'a>> {
         let flags = self.take(1)?[0];
         let has = |bit: u8| flags & bit != 0;
         if has(1) {
@@ -340,11 +340,11 @@ impl<'a> Events<'a> {
 
     /// Size, description, order, thread, its recorder, processor, stack, time, two activities, length, payload.
     /// From version 6 on, the number of a list of labels stands in the place of the activities.
-    fn plain(&mut self) -> Option<Event<'a>> {
+    fn plain(&mut self) -> Option<NettraceEvent<'a>> {
         let size = if self.is_6 { 52 } else { 80 };
         let header = self.take(size)?;
         let length = u32_at(header, size - 4)? as usize;
-        let event = Event {
+        let event = NettraceEvent {
             metadata: u32_at(header, 4)? & 0x7fff_ffff,
             thread: u64_at(header, 12)?,
             stack: u32_at(header, 32)?,
@@ -372,7 +372,7 @@ impl<'a> Events<'a> {
 }
 
 impl<'a> Iterator for Events<'a> {
-    type Item = Result<Event<'a>, Damaged>;
+    type Item = Result<NettraceEvent<'a>, Damaged>;
 
     fn next(&mut self) -> Option<Self::Item> {
         if self.rest.is_empty() {
@@ -387,7 +387,7 @@ impl<'a> Iterator for Events<'a> {
 }
 
 /// Takes the description of an event: its number in this file, provider, its number there, and more.
-pub fn take_metadata(kinds: &mut HashMap<u32, Kind>, payload: &[u8]) {
+pub fn take_metadata(kinds: &mut HashMap<u32, NettraceBlockKind>, payload: &[u8]) {
     let parts = || {
         let id = u32_at(payload, 0)?;
         let (provider, at) = text_at(payload, 4)?;
@@ -398,14 +398,14 @@ pub fn take_metadata(kinds: &mut HashMap<u32, Kind>, payload: &[u8]) {
 }
 
 /// What the event of a provider is; none for those that do not matter.
-pub fn kind_of(provider: &str, event: u32) -> Option<Kind> {
+pub fn kind_of(provider: &str, event: u32) -> Option<NettraceBlockKind> {
     Some(match (provider, event) {
-        ("Microsoft-DotNETCore-SampleProfiler", 0) => Kind::Sample,
-        ("Microsoft-Windows-DotNETRuntime", 10) => Kind::Allocation,
-        ("Microsoft-Windows-DotNETRuntime", 143) => Kind::Method,
-        ("Microsoft-Windows-DotNETRuntimeRundown", 143 | 144) => Kind::Method,
-        ("Universal.Events", _) => Kind::Valued,
-        ("Universal.System", _) => Kind::System,
+        ("Microsoft-DotNETCore-SampleProfiler", 0) => NettraceBlockKind::Sample,
+        ("Microsoft-Windows-DotNETRuntime", 10) => NettraceBlockKind::Allocation,
+        ("Microsoft-Windows-DotNETRuntime", 143) => NettraceBlockKind::Method,
+        ("Microsoft-Windows-DotNETRuntimeRundown", 143 | 144) => NettraceBlockKind::Method,
+        ("Universal.Events", _) => NettraceBlockKind::Valued,
+        ("Universal.System", _) => NettraceBlockKind::System,
         _ => return None,
     })
 }

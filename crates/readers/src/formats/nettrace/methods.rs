@@ -3,7 +3,7 @@
 use super::blocks::{text_at, u32_at, u64_at};
 
 /// One method, or one version of it: code is compiled again when it is hot.
-pub struct Method {
+pub struct NettraceMethod {
     start: u64,
     size: u32,
     pub class: String,
@@ -13,11 +13,11 @@ pub struct Method {
 
 /// All methods the trace tells of.
 #[derive(Default)]
-pub struct Methods {
-    rows: Vec<Method>,
+pub struct NettraceMethods {
+    rows: Vec<NettraceMethod>,
 }
 
-impl Methods {
+impl NettraceMethods {
     /// Takes a `MethodLoadVerbose` or `MethodDCEndVerbose` event: id, module, start, size, token, flags, then the
     /// names of class, method and signature.
     pub fn add(&mut self, payload: &[u8]) {
@@ -26,12 +26,12 @@ impl Methods {
             let (class, at) = text_at(payload, 36)?;
             let (name, at) = text_at(payload, at)?;
             let signature = text_at(payload, at).map_or(String::new(), |(signature, _)| signature);
-            Some(Method { start, size, class, name, signature })
+            Some(NettraceMethod { start, size, class, name, signature })
         };
         self.rows.extend(method());
     }
 
-    /// Puts the methods into the order of their addresses; call it before [`Methods::find`].
+    /// Puts the methods into the order of their addresses; call it before [`NettraceMethods::find`].
     pub fn sort(&mut self) {
         self.rows.sort_by_key(|method| (method.start, method.size));
         self.rows.dedup_by_key(|method| method.start);
@@ -43,7 +43,7 @@ impl Methods {
     }
 
     /// The method whose code holds an address.
-    pub fn find(&self, address: u64) -> Option<&Method> {
+    pub fn find(&self, address: u64) -> Option<&NettraceMethod> {
         let after = self.rows.partition_point(|method| method.start <= address);
         let method = self.rows.get(after.checked_sub(1)?)?;
         // A return address may be the byte behind a call that never returns.

@@ -2,7 +2,7 @@
 
 use hashbrown::HashMap;
 
-use super::version6::Fields;
+use super::version6::EventFields;
 
 /// Addresses from here on are the kernel's.
 const KERNEL: u64 = 1 << 63;
@@ -19,7 +19,7 @@ struct Range {
 
 /// What the trace tells of processes.
 #[derive(Default)]
-pub struct Modules {
+pub struct NettraceModules {
     mappings: Vec<Range>,
     symbols: Vec<Range>,
     /// The process of a mapping.
@@ -29,15 +29,15 @@ pub struct Modules {
 
 /// What is known of an address.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
-pub struct Place<'a> {
+pub struct ModulePlace<'a> {
     pub function: Option<&'a str>,
     pub file: Option<&'a str>,
     pub is_kernel: bool,
 }
 
-impl Modules {
+impl NettraceModules {
     /// Takes an event of the provider; `pid` is the process it is about unless it says otherwise.
-    pub fn add(&mut self, event: &str, fields: &Fields, payload: &[u8], pid: u64) {
+    pub fn add(&mut self, event: &str, fields: &EventFields, payload: &[u8], pid: u64) {
         let range = |pid: u64, name: &str| {
             Some(Range {
                 pid,
@@ -69,7 +69,7 @@ impl Modules {
         }
     }
 
-    /// Puts everything into the order of addresses; call it before [`Modules::find`].
+    /// Puts everything into the order of addresses; call it before [`NettraceModules::find`].
     pub fn sort(&mut self) {
         for ranges in [&mut self.mappings, &mut self.symbols] {
             ranges.sort_by(|one, other| {
@@ -89,13 +89,13 @@ impl Modules {
     }
 
     /// What lies at an address of a process. The kernel is the same for all, and told for one.
-    pub fn find(&self, pid: u64, address: u64) -> Place<'_> {
+    pub fn find(&self, pid: u64, address: u64) -> ModulePlace<'_> {
         let is_kernel = address >= KERNEL;
         let pids = [Some(pid), is_kernel.then_some(0)];
         let pids = || pids.into_iter().flatten();
         let function = pids().find_map(|pid| find(&self.symbols, pid, address));
         let file = pids().find_map(|pid| find(&self.mappings, pid, address));
-        Place { function, file, is_kernel }
+        ModulePlace { function, file, is_kernel }
     }
 }
 

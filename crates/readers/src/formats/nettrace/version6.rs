@@ -22,9 +22,9 @@ pub fn block(bytes: &[u8], at: usize) -> Option<(u8, &[u8])> {
 
 /// Bytes that are read from the front.
 #[derive(Clone, Copy, Debug)]
-pub struct Reader<'a>(pub &'a [u8]);
+pub struct Version6Bytes<'a>(pub &'a [u8]);
 
-impl<'a> Reader<'a> {
+impl<'a> Version6Bytes<'a> {
     pub fn take(&mut self, length: usize) -> Option<&'a [u8]> {
         let (taken, rest) = self.0.split_at_checked(length)?;
         self.0 = rest;
@@ -68,7 +68,7 @@ pub struct ThreadRow {
 
 /// The threads of a block with their numbers; what is damaged ends the list.
 pub fn threads(body: &[u8]) -> impl Iterator<Item = (u64, ThreadRow)> {
-    let mut rows = Reader(body);
+    let mut rows = Version6Bytes(body);
     std::iter::from_fn(move || {
         let mut row = rows.row()?;
         let index = row.varint()?;
@@ -96,12 +96,12 @@ pub struct Description {
     pub provider: String,
     pub event: u32,
     pub name: String,
-    pub fields: Fields,
+    pub fields: EventFields,
 }
 
 /// The descriptions of a block; what is damaged ends the list.
 pub fn descriptions(body: &[u8]) -> impl Iterator<Item = Description> {
-    let mut rows = Reader(body);
+    let mut rows = Version6Bytes(body);
     // The header is there for later versions.
     let mut rows = rows.row().map(|_| rows);
     std::iter::from_fn(move || {
@@ -111,14 +111,14 @@ pub fn descriptions(body: &[u8]) -> impl Iterator<Item = Description> {
             provider: row.text()?,
             event: row.varint()? as u32,
             name: row.text()?,
-            fields: Fields::read(&mut row).unwrap_or_default(),
+            fields: EventFields::read(&mut row).unwrap_or_default(),
         })
     })
 }
 
 /// The fields of an event, as far as they are of types that can be passed over.
 #[derive(Default, Debug)]
-pub struct Fields(Vec<(String, Type)>);
+pub struct EventFields(Vec<(String, Type)>);
 
 #[derive(Clone, Copy, Debug)]
 enum Type {
@@ -133,13 +133,13 @@ enum Type {
 }
 
 /// A field's value: a number, or the bytes of anything else.
-enum Value<'a> {
+enum FieldValue<'a> {
     Number(u64),
     Bytes(&'a [u8]),
 }
 
-impl Fields {
-    fn read(row: &mut Reader<'_>) -> Option<Self> {
+impl EventFields {
+    fn read(row: &mut Version6Bytes<'_>) -> Option<Self> {
         let mut fields = Vec::new();
         for _ in 0..row.short()? {
             let mut field = row.row()?;
@@ -151,25 +151,25 @@ impl Fields {
         Some(Self(fields))
     }
 
-    fn value<'a>(&self, payload: &'a [u8], wanted: &str) -> Option<Value<'a>> {
-        let mut reader = Reader(payload);
+    fn value<'a>(&self, payload: &'a [u8], wanted: &str) -> Option<FieldValue<'a>> {
+        let mut reader = Version6Bytes(payload);
         for (name, kind) in &self.0 {
             let value = match kind {
-                Type::Fixed(size) => Value::Bytes(reader.take(*size)?),
-                Type::Unsigned => Value::Number(reader.varint()?),
+                Type::Fixed(size) => FieldValue::Bytes(reader.take(*size)?),
+                Type::Unsigned => FieldValue::Number(reader.varint()?),
                 Type::Signed => {
                     let number = reader.varint()?;
-                    Value::Number(number >> 1 ^ (number & 1).wrapping_neg())
+                    FieldValue::Number(number >> 1 ^ (number & 1).wrapping_neg())
                 }
                 Type::List(each) => {
                     let count = reader.short()?;
-                    Value::Bytes(reader.take(count.checked_mul(*each)?)?)
+                    FieldValue::Bytes(reader.take(count.checked_mul(*each)?)?)
                 }
                 Type::Text16 => {
                     let end = reader.0.chunks_exact(2).position(|unit| unit == [0, 0])?;
                     let text = reader.take(2 * end)?;
                     reader.take(2)?;
-                    Value::Bytes(text)
+                    FieldValue::Bytes(text)
                 }
             };
             if name == wanted {
@@ -182,26 +182,26 @@ impl Fields {
     /// The number in a field of an event.
     pub fn number(&self, payload: &[u8], name: &str) -> Option<u64> {
         match self.value(payload, name)? {
-            Value::Number(number) => Some(number),
-            Value::Bytes(bytes) if bytes.len() <= 8 => {
+            FieldValue::Number(number) => Some(number),
+            FieldValue::Bytes(bytes) if bytes.len() <= 8 => {
                 Some(bytes.iter().rev().fold(0, |sum, byte| sum << 8 | u64::from(*byte)))
             }
-            Value::Bytes(_) => None,
+            FieldValue::Bytes(_) => None,
         }
     }
 
     /// The UTF-8 text in a field of an event.
     pub fn text(&self, payload: &[u8], name: &str) -> Option<String> {
         match self.value(payload, name)? {
-            Value::Bytes(bytes) => Some(String::from_utf8_lossy(bytes).into_owned()),
-            Value::Number(_) => None,
+            FieldValue::Bytes(bytes) => Some(String::from_utf8_lossy(bytes).into_owned()),
+            FieldValue::Number(_) => None,
         }
     }
 }
 
 impl Type {
     /// Types that hold types are followed one level deep: texts are lists of units, and no event needs more.
-    fn read(field: &mut Reader<'_>) -> Option<Self> {
+    fn read(field: &mut Version6Bytes<'_>) -> Option<Self> {
         let code = field.byte()?;
         Some(match code {
             18 => Self::Text16,

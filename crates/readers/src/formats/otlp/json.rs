@@ -5,13 +5,13 @@
 //! links, payloads) is passed over. Names of versions 1.8 and 1.9 are known too; what came before has no stacks to refer
 //! to.
 
-use crate::encodings::json::{Cursor, Fault, Kind, top_level_keys};
+use crate::encodings::json::{Cursor, JsonFault, JsonKind, top_level_keys};
 use crate::encodings::protobuf::Writer;
 use crate::error::ReadError;
 
 /// What the value of a key becomes.
 #[derive(Clone, Copy)]
-enum Shape {
+enum JsonShape {
     Text,
     Int,
     /// A list of numbers, which are packed.
@@ -25,75 +25,88 @@ enum Shape {
 }
 
 /// The keys of an object in lower case, their numbers, and what their values become.
-type Fields = [(&'static str, u32, Shape)];
+type Fields = [(&'static str, u32, JsonShape)];
 
-const MESSAGE: &Fields =
-    &[("resourceprofiles", 1, Shape::Message(RESOURCE)), ("dictionary", 2, Shape::Message(TABLES))];
+const MESSAGE: &Fields = &[
+    ("resourceprofiles", 1, JsonShape::Message(RESOURCE)),
+    ("dictionary", 2, JsonShape::Message(TABLES)),
+];
 const TABLES: &Fields = &[
-    ("mappingtable", 1, Shape::Message(MAPPING)),
-    ("locationtable", 2, Shape::Message(LOCATION)),
-    ("functiontable", 3, Shape::Message(FUNCTION)),
-    ("stringtable", 5, Shape::Text),
-    ("attributetable", 6, Shape::Message(ATTRIBUTE)),
-    ("stacktable", 7, Shape::Message(&[("locationindices", 1, Shape::Ints)])),
+    ("mappingtable", 1, JsonShape::Message(MAPPING)),
+    ("locationtable", 2, JsonShape::Message(LOCATION)),
+    ("functiontable", 3, JsonShape::Message(FUNCTION)),
+    ("stringtable", 5, JsonShape::Text),
+    ("attributetable", 6, JsonShape::Message(ATTRIBUTE)),
+    ("stacktable", 7, JsonShape::Message(&[("locationindices", 1, JsonShape::Ints)])),
 ];
 const MAPPING: &Fields = &[
-    ("memorystart", 1, Shape::Int),
-    ("memorylimit", 2, Shape::Int),
-    ("fileoffset", 3, Shape::Int),
-    ("filenamestrindex", 4, Shape::Int),
+    ("memorystart", 1, JsonShape::Int),
+    ("memorylimit", 2, JsonShape::Int),
+    ("fileoffset", 3, JsonShape::Int),
+    ("filenamestrindex", 4, JsonShape::Int),
 ];
 const LOCATION: &Fields = &[
-    ("mappingindex", 1, Shape::Int),
-    ("address", 2, Shape::Int),
-    ("lines", 3, Shape::Message(LINE)),
-    ("line", 3, Shape::Message(LINE)),
-    ("attributeindices", 4, Shape::Ints),
+    ("mappingindex", 1, JsonShape::Int),
+    ("address", 2, JsonShape::Int),
+    ("lines", 3, JsonShape::Message(LINE)),
+    ("line", 3, JsonShape::Message(LINE)),
+    ("attributeindices", 4, JsonShape::Ints),
 ];
-const LINE: &Fields =
-    &[("functionindex", 1, Shape::Int), ("line", 2, Shape::Int), ("column", 3, Shape::Int)];
+const LINE: &Fields = &[
+    ("functionindex", 1, JsonShape::Int),
+    ("line", 2, JsonShape::Int),
+    ("column", 3, JsonShape::Int),
+];
 const FUNCTION: &Fields = &[
-    ("namestrindex", 1, Shape::Int),
-    ("systemnamestrindex", 2, Shape::Int),
-    ("filenamestrindex", 3, Shape::Int),
-    ("startline", 4, Shape::Int),
+    ("namestrindex", 1, JsonShape::Int),
+    ("systemnamestrindex", 2, JsonShape::Int),
+    ("filenamestrindex", 3, JsonShape::Int),
+    ("startline", 4, JsonShape::Int),
 ];
-const ATTRIBUTE: &Fields = &[("keystrindex", 1, Shape::Int), ("value", 2, Shape::Message(VALUE))];
+const ATTRIBUTE: &Fields =
+    &[("keystrindex", 1, JsonShape::Int), ("value", 2, JsonShape::Message(VALUE))];
 const VALUE: &Fields = &[
-    ("stringvalue", 1, Shape::Text),
-    ("boolvalue", 2, Shape::Int),
-    ("intvalue", 3, Shape::Int),
-    ("doublevalue", 4, Shape::Double),
-    ("stringvaluestrindex", 8, Shape::Int),
+    ("stringvalue", 1, JsonShape::Text),
+    ("boolvalue", 2, JsonShape::Int),
+    ("intvalue", 3, JsonShape::Int),
+    ("doublevalue", 4, JsonShape::Double),
+    ("stringvaluestrindex", 8, JsonShape::Int),
 ];
-const KEY_VALUE: &Fields =
-    &[("key", 1, Shape::Text), ("value", 2, Shape::Message(VALUE)), ("keystrindex", 3, Shape::Int)];
+const KEY_VALUE: &Fields = &[
+    ("key", 1, JsonShape::Text),
+    ("value", 2, JsonShape::Message(VALUE)),
+    ("keystrindex", 3, JsonShape::Int),
+];
 const RESOURCE: &Fields = &[
-    ("resource", 1, Shape::Message(&[("attributes", 1, Shape::Message(KEY_VALUE))])),
-    ("scopeprofiles", 2, Shape::Message(SCOPE)),
+    ("resource", 1, JsonShape::Message(&[("attributes", 1, JsonShape::Message(KEY_VALUE))])),
+    ("scopeprofiles", 2, JsonShape::Message(SCOPE)),
 ];
 const SCOPE: &Fields = &[
-    ("scope", 1, Shape::Message(&[("name", 1, Shape::Text), ("version", 2, Shape::Text)])),
-    ("profiles", 2, Shape::Message(PROFILE)),
+    (
+        "scope",
+        1,
+        JsonShape::Message(&[("name", 1, JsonShape::Text), ("version", 2, JsonShape::Text)]),
+    ),
+    ("profiles", 2, JsonShape::Message(PROFILE)),
 ];
-const TYPE: &Fields = &[("typestrindex", 1, Shape::Int), ("unitstrindex", 2, Shape::Int)];
+const TYPE: &Fields = &[("typestrindex", 1, JsonShape::Int), ("unitstrindex", 2, JsonShape::Int)];
 const PROFILE: &Fields = &[
-    ("sampletype", 1, Shape::Message(TYPE)),
-    ("samples", 2, Shape::Message(SAMPLE)),
-    ("sample", 2, Shape::Message(SAMPLE)),
-    ("timeunixnano", 3, Shape::Fixed64),
-    ("durationnano", 4, Shape::Int),
-    ("periodtype", 5, Shape::Message(TYPE)),
-    ("period", 6, Shape::Int),
-    ("locationindices", 0, Shape::Old),
+    ("sampletype", 1, JsonShape::Message(TYPE)),
+    ("samples", 2, JsonShape::Message(SAMPLE)),
+    ("sample", 2, JsonShape::Message(SAMPLE)),
+    ("timeunixnano", 3, JsonShape::Fixed64),
+    ("durationnano", 4, JsonShape::Int),
+    ("periodtype", 5, JsonShape::Message(TYPE)),
+    ("period", 6, JsonShape::Int),
+    ("locationindices", 0, JsonShape::Old),
 ];
 const SAMPLE: &Fields = &[
-    ("stackindex", 1, Shape::Int),
-    ("attributeindices", 2, Shape::Ints),
-    ("values", 4, Shape::Ints),
-    ("timestampsunixnano", 5, Shape::Fixed64),
-    ("locationsstartindex", 0, Shape::Old),
-    ("locationslength", 0, Shape::Old),
+    ("stackindex", 1, JsonShape::Int),
+    ("attributeindices", 2, JsonShape::Ints),
+    ("values", 4, JsonShape::Ints),
+    ("timestampsunixnano", 5, JsonShape::Fixed64),
+    ("locationsstartindex", 0, JsonShape::Old),
+    ("locationslength", 0, JsonShape::Old),
 ];
 
 /// True for an object that starts like profiles do.
@@ -130,9 +143,13 @@ fn plain(key: &str) -> String {
 }
 
 /// Descends as deep as the fields above do, whatever the input.
-fn message(cursor: &mut Cursor<'_>, fields: &Fields, is_old: &mut bool) -> Result<Writer, Fault> {
+fn message(
+    cursor: &mut Cursor<'_>,
+    fields: &Fields,
+    is_old: &mut bool,
+) -> Result<Writer, JsonFault> {
     let mut out = Writer::default();
-    if cursor.peek()? != Kind::Object {
+    if cursor.peek()? != JsonKind::Object {
         cursor.skip_value()?;
         return Ok(out);
     }
@@ -143,9 +160,9 @@ fn message(cursor: &mut Cursor<'_>, fields: &Fields, is_old: &mut bool) -> Resul
             cursor.skip_value()?;
             continue;
         };
-        if cursor.peek()? != Kind::Array {
+        if cursor.peek()? != JsonKind::Array {
             out = value(cursor, *number, *shape, out, is_old)?;
-        } else if let Shape::Ints = shape {
+        } else if let JsonShape::Ints = shape {
             let mut numbers = Vec::new();
             cursor.begin_array()?;
             while cursor.next_element()? {
@@ -165,34 +182,34 @@ fn message(cursor: &mut Cursor<'_>, fields: &Fields, is_old: &mut bool) -> Resul
 fn value(
     cursor: &mut Cursor<'_>,
     number: u32,
-    shape: Shape,
+    shape: JsonShape,
     out: Writer,
     is_old: &mut bool,
-) -> Result<Writer, Fault> {
+) -> Result<Writer, JsonFault> {
     // A null is what is not there; in a list it keeps its place.
     Ok(match shape {
-        Shape::Text => {
+        JsonShape::Text => {
             let text = cursor.lenient_string()?.unwrap_or_default();
             out.bytes(number, text.as_bytes())
         }
-        Shape::Int => match int(cursor)? {
+        JsonShape::Int => match int(cursor)? {
             Some(value) => out.int(number, value),
             None => out,
         },
-        Shape::Ints => match int(cursor)? {
+        JsonShape::Ints => match int(cursor)? {
             Some(value) => out.packed(number, &[value]),
             None => out,
         },
-        Shape::Fixed64 => match int(cursor)? {
+        JsonShape::Fixed64 => match int(cursor)? {
             Some(value) => out.fixed64(number, value as u64),
             None => out,
         },
-        Shape::Double => match cursor.lenient_number()? {
+        JsonShape::Double => match cursor.lenient_number()? {
             Some(value) => out.fixed64(number, value.as_f64().to_bits()),
             None => out,
         },
-        Shape::Message(fields) => out.message(number, message(cursor, fields, is_old)?),
-        Shape::Old => {
+        JsonShape::Message(fields) => out.message(number, message(cursor, fields, is_old)?),
+        JsonShape::Old => {
             *is_old = true;
             cursor.skip_value()?;
             out
@@ -201,8 +218,8 @@ fn value(
 }
 
 /// A number, in quotes or not; truth values are 0 and 1. Addresses may need all 64 bits.
-fn int(cursor: &mut Cursor<'_>) -> Result<Option<i64>, Fault> {
-    if cursor.peek()? == Kind::Bool {
+fn int(cursor: &mut Cursor<'_>) -> Result<Option<i64>, JsonFault> {
+    if cursor.peek()? == JsonKind::Bool {
         return Ok(Some(i64::from(cursor.boolean()?)));
     }
     let number = cursor.lenient_number()?;

@@ -5,17 +5,17 @@ use perfblame_cct::{FrameId, Metric, ProfileBuilder, Thread, ThreadId};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use super::tables::{Attribute, Tables, attribute};
+use super::tables::{Attribute, OtlpTables, attribute};
 use crate::building::label_summary::label_summary;
 use crate::building::sample_type::{self, Column, add_metric, unit, value_type};
-use crate::encodings::protobuf::{Fault, Field, Value};
+use crate::encodings::protobuf::{Field, ProtobufFault, ProtobufValue};
 
 /// Distinct values of all attributes that are counted.
 const MAX_VALUES: usize = 10_000;
 
 /// What is kept from profile to profile.
 #[derive(Default)]
-pub struct Samples {
+pub struct OtlpSamples {
     metrics: HashMap<(String, String), Column>,
     taken: Vec<String>,
     resource: Vec<Attribute>,
@@ -26,7 +26,7 @@ pub struct Samples {
 
 /// How the fields of a sample are numbered.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Order {
+enum FieldNumbers {
     /// 1.4 to 1.7: start and length of a slice of locations, values, attributes, link, times.
     Slices,
     /// 1.8 and 1.9: stack, values, attributes, link, times.
@@ -35,7 +35,7 @@ enum Order {
     ValuesLast,
 }
 
-impl Order {
+impl FieldNumbers {
     /// Numbers of the fields for values, attributes and times.
     fn fields(self) -> (u32, u32, u32) {
         match self {
@@ -47,7 +47,7 @@ impl Order {
 }
 
 #[derive(Default)]
-struct Header<'a> {
+struct OtlpHeader<'a> {
     types: Vec<(i64, i64)>,
     period_type: Option<(i64, i64)>,
     period: i64,
@@ -55,7 +55,7 @@ struct Header<'a> {
     samples: Vec<Field<'a>>,
 }
 
-impl Samples {
+impl OtlpSamples {
     /// True when no sample was read so far.
     pub fn is_empty(&self) -> bool {
         self.seen == 0
@@ -70,9 +70,9 @@ impl Samples {
     pub fn take_resource(
         &mut self,
         builder: &mut ProfileBuilder,
-        tables: Option<&Tables>,
+        tables: Option<&OtlpTables>,
         resource: Field,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), ProtobufFault> {
         for field in resource.message() {
             let field = field?;
             if field.number == 1 {
@@ -104,19 +104,21 @@ impl Samples {
     pub fn take_profile(
         &mut self,
         builder: &mut ProfileBuilder,
-        tables: Option<&Tables>,
+        tables: Option<&OtlpTables>,
         profile: Field,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), ProtobufFault> {
         let own;
         let (tables, order, header) = match tables {
             Some(tables) if tables.has_stacks() => {
                 let header = header(builder, profile, &[3, 4, 5, 6, 0])?;
                 (tables, sample_order(profile, &header), header)
             }
-            Some(tables) => (tables, Order::Slices, header(builder, profile, &[4, 5, 6, 7, 3])?),
+            Some(tables) => {
+                (tables, FieldNumbers::Slices, header(builder, profile, &[4, 5, 6, 7, 3])?)
+            }
             None => {
-                own = Tables::of_profile(builder, profile);
-                (&own, Order::Slices, header(builder, profile, &[11, 12, 13, 14, 5])?)
+                own = OtlpTables::of_profile(builder, profile);
+                (&own, FieldNumbers::Slices, header(builder, profile, &[11, 12, 13, 14, 5])?)
             }
         };
         let columns = self.columns(builder, tables, &header);
@@ -138,8 +140,8 @@ impl Samples {
     fn columns(
         &mut self,
         builder: &mut ProfileBuilder,
-        tables: &Tables,
-        header: &Header,
+        tables: &OtlpTables,
+        header: &OtlpHeader,
     ) -> Vec<Column> {
         let mut columns = Vec::new();
         for (kind, word) in &header.types {
@@ -174,12 +176,12 @@ impl Samples {
     fn take_sample(
         &mut self,
         builder: &mut ProfileBuilder,
-        tables: &Tables,
-        header: &Header,
-        order: Order,
+        tables: &OtlpTables,
+        header: &OtlpHeader,
+        order: FieldNumbers,
         columns: &[Column],
         sample: Field,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), ProtobufFault> {
         let (values_field, attributes_field, times_field) = order.fields();
         let (mut first, mut second) = (0, 0);
         let (mut values, mut attributes, mut times) = (Vec::new(), Vec::new(), Vec::new());
@@ -196,7 +198,7 @@ impl Samples {
                         attributes.push(index?);
                     }
                 }
-                number if number == times_field && order == Order::Slices => {
+                number if number == times_field && order == FieldNumbers::Slices => {
                     for time in field.varints() {
                         times.push(time? as i64);
                     }
@@ -220,7 +222,7 @@ impl Samples {
         };
         let thread = self.thread(builder, tables, &attributes);
         self.count(tables, &attributes);
-        if order == Order::Slices && columns.len() > 1 {
+        if order == FieldNumbers::Slices && columns.len() > 1 {
             for (value, column) in values.iter().zip(columns) {
                 builder.add(at, thread, column.metric, value.saturating_mul(column.scale));
             }
@@ -247,14 +249,14 @@ impl Samples {
     fn find_stack(
         &mut self,
         builder: &mut ProfileBuilder,
-        tables: &Tables,
-        header: &Header,
-        order: Order,
+        tables: &OtlpTables,
+        header: &OtlpHeader,
+        order: FieldNumbers,
         first: u64,
         second: u64,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), ProtobufFault> {
         let mut locations = Vec::new();
-        if order == Order::Slices {
+        if order == FieldNumbers::Slices {
             let slice =
                 usize::try_from(first).ok().zip(usize::try_from(first.saturating_add(second)).ok());
             let slice = slice.and_then(|(start, end)| header.locations.get(start..end));
@@ -286,7 +288,7 @@ impl Samples {
     fn thread(
         &self,
         builder: &mut ProfileBuilder,
-        tables: &Tables,
+        tables: &OtlpTables,
         attributes: &[u64],
     ) -> Option<ThreadId> {
         let of_sample =
@@ -319,7 +321,7 @@ impl Samples {
         })
     }
 
-    fn count(&mut self, tables: &Tables, attributes: &[u64]) {
+    fn count(&mut self, tables: &OtlpTables, attributes: &[u64]) {
         for index in attributes {
             let Some(Attribute { key, value }) = tables.attributes.get(*index as usize) else {
                 continue;
@@ -365,8 +367,8 @@ fn header<'a>(
     builder: &mut ProfileBuilder,
     profile: Field<'a>,
     numbers: &[u32; 5],
-) -> Result<Header<'a>, Fault> {
-    let mut header = Header::default();
+) -> Result<OtlpHeader<'a>, ProtobufFault> {
+    let mut header = OtlpHeader::default();
     let [time, duration, period_type, period, locations] = *numbers;
     for field in profile.message() {
         let field = field?;
@@ -396,38 +398,41 @@ fn header<'a>(
 
 /// Tells 1.8 and 1.9 from what came after. Repeated numbers are packed, the link is a single one; only async-profiler
 /// packs nothing.
-fn sample_order(profile: Field, header: &Header) -> Order {
+fn sample_order(profile: Field, header: &OtlpHeader) -> FieldNumbers {
     // Only in 1.8 is field 8 bytes.
-    let is_old = |field: Field| field.number == 8 && matches!(field.value, Value::Bytes(_));
+    let is_old = |field: Field| field.number == 8 && matches!(field.value, ProtobufValue::Bytes(_));
     if profile.message().map_while(Result::ok).any(is_old) {
-        return Order::ValuesFirst;
+        return FieldNumbers::ValuesFirst;
     }
     for sample in &header.samples {
         let mut single = [false; 6];
         let mut packed = [false; 6];
         for field in sample.message().map_while(Result::ok) {
-            let among =
-                if matches!(field.value, Value::Bytes(_)) { &mut packed } else { &mut single };
+            let among = if matches!(field.value, ProtobufValue::Bytes(_)) {
+                &mut packed
+            } else {
+                &mut single
+            };
             if let Some(row) = among.get_mut(field.number as usize) {
                 *row = true;
             }
         }
         let has_times = single[5] || packed[5];
         if packed[3] {
-            return Order::ValuesFirst;
+            return FieldNumbers::ValuesFirst;
         }
         if packed[4] || single[3] {
-            return Order::ValuesLast;
+            return FieldNumbers::ValuesLast;
         }
         if single[4] {
             // A link where lists are packed or a sample has only times; else it is the one value.
             let is_link = packed[2] || !single[2] && has_times;
-            return if is_link { Order::ValuesFirst } else { Order::ValuesLast };
+            return if is_link { FieldNumbers::ValuesFirst } else { FieldNumbers::ValuesLast };
         }
         // A sample has values or times; what stands alone must be values.
         if (single[2] || packed[2]) && !has_times {
-            return Order::ValuesFirst;
+            return FieldNumbers::ValuesFirst;
         }
     }
-    Order::ValuesLast
+    FieldNumbers::ValuesLast
 }

@@ -7,7 +7,7 @@ use perfblame_cct::{Frame, FrameId, Function, Layer, ProfileBuilder, position};
 use perfblame_native::{demangle, layer_of};
 
 use crate::building::module_frame::unsymbolised_function;
-use crate::encodings::protobuf::{Fault, Field, Value};
+use crate::encodings::protobuf::{Field, ProtobufFault, ProtobufValue};
 
 /// An attribute with its value as text.
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
@@ -18,7 +18,7 @@ pub struct Attribute {
 
 /// Tables with all locations made into frames, outermost first.
 #[derive(Default)]
-pub struct Tables<'a> {
+pub struct OtlpTables<'a> {
     strings: Vec<&'a [u8]>,
     pub attributes: Vec<Attribute>,
     frames: Vec<FrameId>,
@@ -27,7 +27,7 @@ pub struct Tables<'a> {
 }
 
 #[derive(Clone, Copy, Default)]
-struct Mapping {
+struct OtlpMapping {
     start: u64,
     offset: u64,
     file: i64,
@@ -42,7 +42,7 @@ struct FunctionRow {
 }
 
 /// Where the tables stand: field numbers in their message.
-struct Layout {
+struct OtlpLayout {
     mappings: u32,
     locations: u32,
     functions: u32,
@@ -53,7 +53,7 @@ struct Layout {
     location_attributes: u32,
 }
 
-const DICTIONARY: Layout = Layout {
+const DICTIONARY: OtlpLayout = OtlpLayout {
     mappings: 1,
     locations: 2,
     functions: 3,
@@ -64,7 +64,7 @@ const DICTIONARY: Layout = Layout {
 };
 
 /// Versions 1.4 and 1.5.
-const PROFILE: Layout = Layout {
+const PROFILE: OtlpLayout = OtlpLayout {
     mappings: 3,
     locations: 4,
     functions: 6,
@@ -74,7 +74,7 @@ const PROFILE: Layout = Layout {
     location_attributes: 5,
 };
 
-impl<'a> Tables<'a> {
+impl<'a> OtlpTables<'a> {
     /// The tables of a dictionary.
     pub fn of_dictionary(builder: &mut ProfileBuilder, dictionary: Field<'a>) -> Self {
         Self::collect(builder, dictionary, &DICTIONARY)
@@ -85,7 +85,7 @@ impl<'a> Tables<'a> {
         Self::collect(builder, profile, &PROFILE)
     }
 
-    fn collect(builder: &mut ProfileBuilder, message: Field<'a>, layout: &Layout) -> Self {
+    fn collect(builder: &mut ProfileBuilder, message: Field<'a>, layout: &OtlpLayout) -> Self {
         let mut tables = Self::default();
         let (mut mappings, mut functions, mut locations, mut attributes) =
             (Vec::new(), Vec::new(), Vec::new(), Vec::new());
@@ -132,11 +132,11 @@ impl<'a> Tables<'a> {
     fn add_location(
         &mut self,
         builder: &mut ProfileBuilder,
-        layout: &Layout,
-        mappings: &[Mapping],
+        layout: &OtlpLayout,
+        mappings: &[OtlpMapping],
         functions: &[FunctionRow],
         location: Field,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), ProtobufFault> {
         let (mut mapping, mut address, mut lines) = (None, 0, Vec::new());
         let mut is_kernel = false;
         for field in location.message() {
@@ -236,15 +236,15 @@ impl<'a> Tables<'a> {
 }
 
 /// A row that cannot be read keeps its place in the table: others are found by counting.
-fn or_empty<T: Default>(builder: &mut ProfileBuilder, row: Result<T, Fault>) -> T {
+fn or_empty<T: Default>(builder: &mut ProfileBuilder, row: Result<T, ProtobufFault>) -> T {
     row.unwrap_or_else(|fault| {
         super::warn_damaged(builder, fault);
         T::default()
     })
 }
 
-fn mapping(field: Field) -> Result<Mapping, Fault> {
-    let mut mapping = Mapping::default();
+fn mapping(field: Field) -> Result<OtlpMapping, ProtobufFault> {
+    let mut mapping = OtlpMapping::default();
     for field in field.message() {
         let field = field?;
         match field.number {
@@ -257,7 +257,7 @@ fn mapping(field: Field) -> Result<Mapping, Fault> {
     Ok(mapping)
 }
 
-fn function(field: Field) -> Result<FunctionRow, Fault> {
+fn function(field: Field) -> Result<FunctionRow, ProtobufFault> {
     let mut function = FunctionRow::default();
     for field in field.message() {
         let field = field?;
@@ -272,7 +272,7 @@ fn function(field: Field) -> Result<FunctionRow, Fault> {
     Ok(function)
 }
 
-fn line(field: Field) -> Result<(u64, u64, u64), Fault> {
+fn line(field: Field) -> Result<(u64, u64, u64), ProtobufFault> {
     let mut line = (0, 0, 0);
     for field in field.message() {
         let field = field?;
@@ -287,12 +287,12 @@ fn line(field: Field) -> Result<(u64, u64, u64), Fault> {
 }
 
 /// An attribute; its key is a text, or the index of one.
-pub fn attribute(field: Field, text: impl Fn(i64) -> String) -> Result<Attribute, Fault> {
+pub fn attribute(field: Field, text: impl Fn(i64) -> String) -> Result<Attribute, ProtobufFault> {
     let mut attribute = Attribute::default();
     for field in field.message() {
         let field = field?;
         match (field.number, field.value) {
-            (1, Value::Bytes(_)) => attribute.key = field.text().into_owned(),
+            (1, ProtobufValue::Bytes(_)) => attribute.key = field.text().into_owned(),
             (1, _) => attribute.key = text(field.int()),
             (2, _) => attribute.value = any_value(field, &text)?,
             // A resource's key may be an index from version 1.10 on; in tables of attributes this is the unit.
@@ -304,7 +304,7 @@ pub fn attribute(field: Field, text: impl Fn(i64) -> String) -> Result<Attribute
 }
 
 /// Texts, numbers and truth values; lists and maps are not worth showing in a profile.
-fn any_value(field: Field, text: impl Fn(i64) -> String) -> Result<String, Fault> {
+fn any_value(field: Field, text: impl Fn(i64) -> String) -> Result<String, ProtobufFault> {
     let mut shown = String::new();
     for field in field.message() {
         let field = field?;

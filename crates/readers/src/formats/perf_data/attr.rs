@@ -180,7 +180,7 @@ fn flags(word: u64, order: ByteOrder) -> u64 {
 
 /// One recorded event.
 #[derive(Clone, Debug, Default)]
-pub struct Event {
+pub struct RecordedEvent {
     pub attr: Attr,
     pub ids: Vec<u64>,
     pub name: Option<String>,

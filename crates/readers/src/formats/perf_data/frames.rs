@@ -14,7 +14,7 @@ use perfblame_native::{
     BinaryNames, JitCode, JitDump, KernelSymbols, SymbolAt, demangle_with_signature, layer_of,
 };
 
-use super::modules::{JIT, Kind, Place, base_name, is_jitted_object, module_name};
+use super::modules::{FilePlace, JIT, MappedKind, base_name, is_jitted_object, module_name};
 use super::process::ModuleId;
 use super::told::{Asked, KernelTold, ModuleTold, Sought};
 
@@ -56,7 +56,7 @@ impl Address {
 #[derive(Default)]
 pub struct FrameTable {
     list: Vec<FrameId>,
-    modules: Vec<Option<Module>>,
+    modules: Vec<Option<NamedModule>>,
     /// Code made at run time, by process.
     jit: HashMap<u32, JitState>,
     /// Looked for when the first kernel address comes.
@@ -70,9 +70,9 @@ pub struct FrameTable {
 }
 
 /// A mapped file, as it is shown.
-struct Module {
+struct NamedModule {
     path: String,
-    kind: Kind,
+    kind: MappedKind,
     component: StringId,
     layer: Layer,
     names: Option<Rc<BinaryNames>>,
@@ -128,14 +128,14 @@ impl FrameTable {
             _ => {}
         }
         let shown = match kind {
-            Kind::Kernel => "[kernel.kallsyms]".to_owned(),
-            Kind::KernelModule => module_name(&path),
-            Kind::Anonymous => "//anon".to_owned(),
-            Kind::Vdso => "[vdso]".to_owned(),
-            Kind::File if is_jitted_object(&path) => JIT.to_owned(),
-            Kind::File => path.clone(),
+            MappedKind::Kernel => "[kernel.kallsyms]".to_owned(),
+            MappedKind::KernelModule => module_name(&path),
+            MappedKind::Anonymous => "//anon".to_owned(),
+            MappedKind::Vdso => "[vdso]".to_owned(),
+            MappedKind::File if is_jitted_object(&path) => JIT.to_owned(),
+            MappedKind::File => path.clone(),
         };
-        let in_kernel = matches!(kind, Kind::Kernel | Kind::KernelModule);
+        let in_kernel = matches!(kind, MappedKind::Kernel | MappedKind::KernelModule);
         let layer = if in_kernel { Layer::Kernel } else { layer_of(&shown) };
         let layer = object.as_ref().map_or(layer, |object| object.layer);
         let component = builder.string(&shown);
@@ -149,7 +149,7 @@ impl FrameTable {
             self.modules.resize_with(at + 1, || None);
         }
         if let Some(row) = self.modules.get_mut(at) {
-            *row = Some(Module { path, kind, component, layer, names: names.clone() });
+            *row = Some(NamedModule { path, kind, component, layer, names: names.clone() });
         }
         (component, names.filter(|_| !in_kernel))
     }
@@ -187,7 +187,7 @@ impl FrameTable {
         }
     }
 
-    fn module(&self, id: ModuleId) -> Option<&Module> {
+    fn module(&self, id: ModuleId) -> Option<&NamedModule> {
         self.modules.get(id.0 as usize)?.as_ref()
     }
 
@@ -207,7 +207,7 @@ impl FrameTable {
         let Some(row) = self.module(module) else {
             return self.unknown(builder);
         };
-        let (component, image) = (row.component, row.kind == Kind::Kernel);
+        let (component, image) = (row.component, row.kind == MappedKind::Kernel);
         if image && let Some(found) = self.find_in_image(builder, module, address) {
             return found;
         }
@@ -257,11 +257,11 @@ impl FrameTable {
         let linked = names.address_of("_text").or_else(|| names.address_of("_stext"))?;
         let address = address.moved_by(linked.wrapping_sub(text));
         names.symbol(address.lookup)?;
-        Some(self.find_in_binary(builder, Place { module, address }))
+        Some(self.find_in_binary(builder, FilePlace { module, address }))
     }
 
     /// The frames at an address of a binary: the function and those inlined into it.
-    fn find_in_binary(&mut self, builder: &mut ProfileBuilder, place: Place) -> FrameRange {
+    fn find_in_binary(&mut self, builder: &mut ProfileBuilder, place: FilePlace) -> FrameRange {
         let module = self.modules.get(place.module.0 as usize).and_then(Option::as_ref);
         let Some((module, binary)) = module.and_then(|row| Some((row, row.names.as_ref()?))) else {
             return self.unknown(builder);
@@ -368,11 +368,11 @@ impl FrameTable {
     }
 
     /// A function of which only the place is known.
-    fn nameless(&mut self, builder: &mut ProfileBuilder, place: Place) -> FrameRange {
+    fn nameless(&mut self, builder: &mut ProfileBuilder, place: FilePlace) -> FrameRange {
         let Some(module) = self.module(place.module) else {
             return self.unknown(builder);
         };
-        if module.kind == Kind::Anonymous {
+        if module.kind == MappedKind::Anonymous {
             // Its addresses mean nothing in another run.
             let name = builder.symbols.string("[unknown]");
             let function = Function::named(name).in_component(module.component);

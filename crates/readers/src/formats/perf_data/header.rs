@@ -5,7 +5,7 @@ use std::io::{Read, Seek, SeekFrom};
 use hashbrown::HashMap;
 use perfblame_native::{ByteOrder, Bytes, until_zero};
 
-use super::attr::{Attr, Event};
+use super::attr::{Attr, RecordedEvent};
 use super::sample::{id_position, id_position_from_end};
 use super::stream::{Record, kind};
 use super::tracepoint::{self, Formats};
@@ -54,7 +54,7 @@ pub fn opening(head: &[u8]) -> Option<Opening> {
 /// What a file says about its recording.
 #[derive(Debug, Default)]
 pub struct Recording {
-    pub events: Vec<Event>,
+    pub events: Vec<RecordedEvent>,
     /// By file name as mapped.
     pub build_ids: HashMap<Vec<u8>, Vec<u8>>,
     pub formats: Formats,
@@ -163,7 +163,7 @@ fn read_attrs(
             recording.damaged += 1;
             Vec::new()
         });
-        recording.add_event(Event { attr, ids: numbers(&ids, order), name: None });
+        recording.add_event(RecordedEvent { attr, ids: numbers(&ids, order), name: None });
     }
     Ok(())
 }
@@ -322,7 +322,7 @@ impl Recording {
                 }
             } else {
                 let (attr, _) = Attr::parse(attr, order)?;
-                self.add_event(Event { attr, ids, name: Some(name) });
+                self.add_event(RecordedEvent { attr, ids, name: Some(name) });
             }
         }
         Some(())
@@ -359,7 +359,7 @@ impl Recording {
     fn take_attr(&mut self, body: &[u8], order: ByteOrder) -> Option<()> {
         let (attr, size) = Attr::parse(body, order)?;
         let ids = numbers(body.get(size..)?, order);
-        self.add_event(Event { attr, ids, name: None });
+        self.add_event(RecordedEvent { attr, ids, name: None });
         Some(())
     }
 
@@ -401,7 +401,7 @@ impl Recording {
         Some(())
     }
 
-    fn add_event(&mut self, event: Event) {
+    fn add_event(&mut self, event: RecordedEvent) {
         let row = self.events.len();
         if row < MOST_EVENTS {
             self.event_of_id.extend(event.ids.iter().map(|id| (*id, row)));
@@ -415,7 +415,11 @@ impl Recording {
     }
 
     /// The event that wrote a record, with its row.
-    pub fn event_of(&self, record: Record<'_>, order: ByteOrder) -> Option<(usize, &Event)> {
+    pub fn event_of(
+        &self,
+        record: Record<'_>,
+        order: ByteOrder,
+    ) -> Option<(usize, &RecordedEvent)> {
         let first = self.events.first()?;
         if self.events.len() == 1 {
             return Some((0, first));
@@ -434,7 +438,7 @@ impl Recording {
     }
 
     /// The name of an event.
-    pub fn event_name(&self, event: &Event) -> String {
+    pub fn event_name(&self, event: &RecordedEvent) -> String {
         if let Some(name) = event.name.as_ref().filter(|name| !name.is_empty()) {
             return name.clone();
         }

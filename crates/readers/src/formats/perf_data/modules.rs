@@ -22,7 +22,7 @@ pub const JIT: &str = "[JIT]";
 
 /// What can be mapped.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Kind {
+pub enum MappedKind {
     Kernel,
     KernelModule,
     Vdso,
@@ -32,21 +32,21 @@ pub enum Kind {
 }
 
 /// One mapped file.
-struct Module {
+struct MappedModule {
     path: String,
-    kind: Kind,
+    kind: MappedKind,
     build_id: Option<Vec<u8>>,
     binary: Sought,
 }
 
 /// An address of a file: as it is linked, or an offset in the file where the binary is not here.
 #[derive(Clone, Copy, Debug)]
-pub struct Place {
+pub struct FilePlace {
     pub module: ModuleId,
     pub address: Address,
 }
 
-impl Place {
+impl FilePlace {
     /// A number that is this place and no other, outside of the addresses that programs use; none for addresses beyond
     /// reason.
     pub fn key(self) -> Option<u64> {
@@ -74,7 +74,7 @@ pub struct Origin {
 
 /// All mapped files.
 pub struct Modules {
-    rows: Vec<Module>,
+    rows: Vec<MappedModule>,
     index: HashMap<(Vec<u8>, Option<Vec<u8>>), ModuleId>,
     origin: Origin,
     same_release: bool,
@@ -109,14 +109,14 @@ impl Modules {
         let kind = kind_of(&path, in_kernel);
         let build_id = build_id.map(<[u8]>::to_vec);
         let id = ModuleId(self.rows.len() as u32);
-        self.rows.push(Module { path, kind, build_id, binary: Sought::NotYet });
+        self.rows.push(MappedModule { path, kind, build_id, binary: Sought::NotYet });
         self.index.insert(key, id);
         id
     }
 
     /// The build id of the kernel, where the recording states it.
     pub fn kernel_build_id(&self) -> Option<&[u8]> {
-        self.rows.iter().find(|module| module.kind == Kind::Kernel)?.build_id.as_deref()
+        self.rows.iter().find(|module| module.kind == MappedKind::Kernel)?.build_id.as_deref()
     }
 
     /// Where an address of a process is in the file that is mapped there; none where nothing is mapped.
@@ -125,7 +125,7 @@ impl Modules {
         outbox: &mut Outbox,
         process: &mut Process,
         address: Address,
-    ) -> Option<Place> {
+    ) -> Option<FilePlace> {
         let mapping = process.find(address.lookup)?;
         let shift = if let Some(shift) = mapping.shift {
             shift
@@ -138,7 +138,7 @@ impl Modules {
             process.learn_shift(start, shift);
             shift
         };
-        Some(Place { module: mapping.module, address: address.moved_by(shift) })
+        Some(FilePlace { module: mapping.module, address: address.moved_by(shift) })
     }
 
     /// The binary of a module, if it is here and the one that was recorded. The module is told on the first call.
@@ -148,11 +148,11 @@ impl Modules {
             let module = self.rows.get(at)?;
             let (path, build_id) = (module.path.as_str(), module.build_id.as_deref());
             let found = match module.kind {
-                Kind::File => self.open_file(path, build_id),
-                Kind::Vdso => found(self.open_vdso(build_id)),
+                MappedKind::File => self.open_file(path, build_id),
+                MappedKind::Vdso => found(self.open_vdso(build_id)),
                 // The image with its debug information, where a distribution's package has brought it.
-                Kind::Kernel => found(build_id.and_then(debug_file_of).map(Binary::of_elf)),
-                Kind::KernelModule | Kind::Anonymous => Sought::Nowhere,
+                MappedKind::Kernel => found(build_id.and_then(debug_file_of).map(Binary::of_elf)),
+                MappedKind::KernelModule | MappedKind::Anonymous => Sought::Nowhere,
             };
             let module = self.rows.get_mut(at)?;
             module.binary = found.clone();
@@ -228,19 +228,19 @@ pub fn base_name(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path).trim_matches(['[', ']'])
 }
 
-fn kind_of(path: &str, in_kernel: bool) -> Kind {
+fn kind_of(path: &str, in_kernel: bool) -> MappedKind {
     if in_kernel {
         let image = path.starts_with("[kernel") || path.starts_with("[guest.kernel");
-        return if image { Kind::Kernel } else { Kind::KernelModule };
+        return if image { MappedKind::Kernel } else { MappedKind::KernelModule };
     }
     let anonymous =
         ["//anon", "/dev/zero", "/anon_hugepage", "[heap]", "[stack", "[anon", "/SYSV", "/memfd:"];
     if path == "[vdso]" {
-        Kind::Vdso
+        MappedKind::Vdso
     } else if path.is_empty() || anonymous.iter().any(|start| path.starts_with(start)) {
-        Kind::Anonymous
+        MappedKind::Anonymous
     } else {
-        Kind::File
+        MappedKind::File
     }
 }
 
@@ -263,12 +263,12 @@ mod tests {
 
     #[test]
     fn mapped_names_tell_what_they_are() {
-        assert_eq!(kind_of("[kernel.kallsyms]_text", true), Kind::Kernel);
-        assert_eq!(kind_of("/lib/modules/6.1/xfs.ko", true), Kind::KernelModule);
-        assert_eq!(kind_of("//anon", false), Kind::Anonymous);
-        assert_eq!(kind_of("/memfd:doublemapper (deleted)", false), Kind::Anonymous);
-        assert_eq!(kind_of("[vdso]", false), Kind::Vdso);
-        assert_eq!(kind_of("/usr/bin/ls", false), Kind::File);
+        assert_eq!(kind_of("[kernel.kallsyms]_text", true), MappedKind::Kernel);
+        assert_eq!(kind_of("/lib/modules/6.1/xfs.ko", true), MappedKind::KernelModule);
+        assert_eq!(kind_of("//anon", false), MappedKind::Anonymous);
+        assert_eq!(kind_of("/memfd:doublemapper (deleted)", false), MappedKind::Anonymous);
+        assert_eq!(kind_of("[vdso]", false), MappedKind::Vdso);
+        assert_eq!(kind_of("/usr/bin/ls", false), MappedKind::File);
         assert_eq!(module_name("/lib/modules/6.1/kernel/drivers/net/e1000-e.ko.xz"), "[e1000_e]");
         assert_eq!(module_name("[xfs]"), "[xfs]");
         assert_eq!(base_name("/usr/lib/libc.so.6 (deleted)"), "libc.so.6");

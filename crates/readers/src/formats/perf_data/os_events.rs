@@ -6,8 +6,8 @@ use perfblame_native::{ByteOrder, Bytes};
 use super::header::Recording;
 use super::sample::Sample;
 use super::told::{Outbox, Told, TracedTold};
-use super::tracepoint::{Format, Value};
-use crate::os_trace::syscalls::{self, Machine};
+use super::tracepoint::{TracepointFormat, TracepointValue};
+use crate::os_trace::syscalls::{self, SyscallMachine};
 use crate::os_trace::{Traced, leaving_by_bits, other};
 
 /// Where the first field of a tracepoint is, behind those that all have.
@@ -17,13 +17,13 @@ const FIRST_FIELD: usize = 8;
 #[derive(Debug, Default)]
 pub struct OsEvents {
     /// By event.
-    kinds: Vec<Kind>,
+    kinds: Vec<OsEventKind>,
     /// The numbers of system calls' names, as they were told.
     calls: HashMap<String, u32>,
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
-enum Kind {
+enum OsEventKind {
     RawEnter,
     RawExit,
     Enter(String),
@@ -33,7 +33,7 @@ enum Kind {
     Plain(TracedTold),
 }
 
-impl Kind {
+impl OsEventKind {
     fn of(name: &str) -> Self {
         let (system, event) = name.split_once(':').unwrap_or(("", name));
         match (system, event) {
@@ -72,10 +72,10 @@ impl OsEvents {
         while self.kinds.len() <= row
             && let Some(event) = recording.events.get(self.kinds.len())
         {
-            self.kinds.push(Kind::of(&recording.event_name(event)));
+            self.kinds.push(OsEventKind::of(&recording.event_name(event)));
         }
         let Some(kind) = self.kinds.get(row) else { return TracedTold::Other };
-        if let Kind::Plain(told) = kind {
+        if let OsEventKind::Plain(told) = kind {
             return *told;
         }
         let id = recording.events.get(row).and_then(|event| event.attr.tracepoint());
@@ -83,34 +83,34 @@ impl OsEvents {
         let raw = sample.raw.unwrap_or_default();
         let number = |name: &str| format.and_then(|format| number(format, name, raw, order));
         match kind {
-            Kind::RawEnter | Kind::RawExit => {
+            OsEventKind::RawEnter | OsEventKind::RawExit => {
                 let first = || Bytes::new(raw.get(FIRST_FIELD..)?, order).u64();
-                let machine = Machine::named(recording.arch.as_deref().unwrap_or_default());
+                let machine = SyscallMachine::named(recording.arch.as_deref().unwrap_or_default());
                 let call = number("id").or_else(first);
                 let name = call.and_then(|call| syscalls::name(machine, call)).unwrap_or("unknown");
-                let enters = *kind == Kind::RawEnter;
+                let enters = *kind == OsEventKind::RawEnter;
                 let call = self.call(name, outbox);
                 if enters { TracedTold::Enter(call) } else { TracedTold::Exit(call) }
             }
-            Kind::Enter(name) => {
+            OsEventKind::Enter(name) => {
                 let name = name.clone();
                 TracedTold::Enter(self.call(&name, outbox))
             }
-            Kind::Exit(name) => {
+            OsEventKind::Exit(name) => {
                 let name = name.clone();
                 TracedTold::Exit(self.call(&name, outbox))
             }
-            Kind::Switch => match (number("prev_state"), number("next_pid")) {
+            OsEventKind::Switch => match (number("prev_state"), number("next_pid")) {
                 (Some(state), Some(next)) => {
                     TracedTold::Switch(leaving_by_bits(state), u32::try_from(next).unwrap_or(0))
                 }
                 _ => TracedTold::Other,
             },
-            Kind::Wakeup => match number("pid").and_then(|pid| u32::try_from(pid).ok()) {
+            OsEventKind::Wakeup => match number("pid").and_then(|pid| u32::try_from(pid).ok()) {
                 Some(tid) => TracedTold::Wakeup(tid),
                 None => TracedTold::Other,
             },
-            Kind::Plain(told) => *told,
+            OsEventKind::Plain(told) => *told,
         }
     }
 
@@ -125,11 +125,11 @@ impl OsEvents {
     }
 }
 
-fn number(format: &Format, name: &str, raw: &[u8], order: ByteOrder) -> Option<u64> {
+fn number(format: &TracepointFormat, name: &str, raw: &[u8], order: ByteOrder) -> Option<u64> {
     match format.value(name, raw, order)? {
-        Value::Signed(number) => u64::try_from(number).ok(),
-        Value::Unsigned(number) => Some(number),
-        Value::Text(_) | Value::Bytes(_) => None,
+        TracepointValue::Signed(number) => u64::try_from(number).ok(),
+        TracepointValue::Unsigned(number) => Some(number),
+        TracepointValue::Text(_) | TracepointValue::Bytes(_) => None,
     }
 }
 
@@ -141,16 +141,16 @@ mod tests {
     #[test]
     fn events_are_known_by_name() {
         for (name, expected) in [
-            ("raw_syscalls:sys_enter", Kind::RawEnter),
-            ("syscalls:sys_exit_openat", Kind::Exit("openat".to_owned())),
-            ("sched:sched_switch", Kind::Switch),
-            ("sched:sched_waking", Kind::Wakeup),
-            ("cpu-clock", Kind::Plain(TracedTold::Tick)),
-            ("page-faults:u", Kind::Plain(TracedTold::PageFault)),
-            ("all-switches", Kind::Plain(TracedTold::Switch(Leaving::Unsaid, 0))),
-            ("block:block_rq_issue", Kind::Plain(TracedTold::Other)),
+            ("raw_syscalls:sys_enter", OsEventKind::RawEnter),
+            ("syscalls:sys_exit_openat", OsEventKind::Exit("openat".to_owned())),
+            ("sched:sched_switch", OsEventKind::Switch),
+            ("sched:sched_waking", OsEventKind::Wakeup),
+            ("cpu-clock", OsEventKind::Plain(TracedTold::Tick)),
+            ("page-faults:u", OsEventKind::Plain(TracedTold::PageFault)),
+            ("all-switches", OsEventKind::Plain(TracedTold::Switch(Leaving::Unsaid, 0))),
+            ("block:block_rq_issue", OsEventKind::Plain(TracedTold::Other)),
         ] {
-            assert_eq!(Kind::of(name), expected, "{name}");
+            assert_eq!(OsEventKind::of(name), expected, "{name}");
         }
     }
 }

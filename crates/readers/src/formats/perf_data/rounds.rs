@@ -15,7 +15,7 @@ const LARGEST: usize = 256 << 20;
 /// Records waiting for their turn.
 #[derive(Debug, Default)]
 pub struct Rounds {
-    waiting: Vec<Waiting>,
+    waiting: Vec<WaitingRecord>,
     /// Bytes of the records that wait.
     held: usize,
     latest: u64,
@@ -24,21 +24,21 @@ pub struct Rounds {
 }
 
 #[derive(Debug)]
-struct Waiting {
+struct WaitingRecord {
     time: u64,
     kind: u32,
     misc: u16,
-    body: Body,
+    body: WaitingBody,
 }
 
 /// Where the bytes of a waiting record are.
 #[derive(Debug)]
-enum Body {
+enum WaitingBody {
     Shared(Rc<Chunk>, Range<usize>),
     Own(Box<[u8]>),
 }
 
-impl Body {
+impl WaitingBody {
     fn bytes(&self) -> &[u8] {
         match self {
             Self::Shared(chunk, range) => chunk.bytes().get(range.clone()).unwrap_or_default(),
@@ -51,11 +51,11 @@ impl Rounds {
     /// Holds a record; true when there are too many and [`Rounds::overflow`] is due.
     pub fn push(&mut self, time: u64, record: Record<'_>) -> bool {
         let body = match record.held {
-            Some((chunk, at)) => Body::Shared(chunk.clone(), at..at + record.body.len()),
-            None => Body::Own(record.body.into()),
+            Some((chunk, at)) => WaitingBody::Shared(chunk.clone(), at..at + record.body.len()),
+            None => WaitingBody::Own(record.body.into()),
         };
         self.held += record.body.len();
-        self.waiting.push(Waiting { time, kind: record.kind, misc: record.misc, body });
+        self.waiting.push(WaitingRecord { time, kind: record.kind, misc: record.misc, body });
         self.latest = self.latest.max(time);
         self.held > LARGEST
     }
@@ -84,7 +84,7 @@ impl Rounds {
         // Records of one time keep the order of the file.
         self.waiting.sort_by_key(|waiting| waiting.time);
         let due = self.waiting.partition_point(|waiting| waiting.time <= limit);
-        for Waiting { time, kind, misc, body } in self.waiting.drain(..due) {
+        for WaitingRecord { time, kind, misc, body } in self.waiting.drain(..due) {
             let body = body.bytes();
             self.held -= body.len().min(self.held);
             take(time, Record::new(kind, misc, body));

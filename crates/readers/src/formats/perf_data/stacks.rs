@@ -6,7 +6,7 @@ use perfblame_native::{Bytes, StackEnding, StackWalk, UnwindMachine, UnwindTable
 
 use super::attr::{Attr, part};
 use super::frames::Address;
-use super::modules::{Modules, Place, key};
+use super::modules::{FilePlace, Modules, key};
 use super::process::{Mapping, Process};
 use super::sample::Sample;
 use super::session::{Core, MISC_MODE, MODE_KERNEL};
@@ -264,13 +264,13 @@ impl Core {
 /// finding the mapping, the place in its file and the slot of each frame again would take as long as the walk itself.
 #[derive(Default)]
 pub struct Recent {
-    entries: Vec<Entry>,
+    entries: Vec<RecentPlace>,
     /// What is remembered holds for one state of the mappings.
     generation: u32,
 }
 
 #[derive(Clone, Copy, Default)]
-struct Entry {
+struct RecentPlace {
     address: u64,
     /// The number of the address in its file.
     at: u64,
@@ -305,12 +305,12 @@ impl Recent {
 
     fn remember(&mut self, pid: u32, address: Address, slot: Slot, at: u64) {
         if self.entries.is_empty() {
-            self.entries.resize(1 << Self::BITS, Entry::default());
+            self.entries.resize(1 << Self::BITS, RecentPlace::default());
             self.generation = self.generation.max(1);
         }
         let generation = self.generation;
         if let Some(entry) = self.entries.get_mut(Self::row(address)) {
-            *entry = Entry { address: tagged(address), at, slot: slot.0, pid, generation };
+            *entry = RecentPlace { address: tagged(address), at, slot: slot.0, pid, generation };
         }
     }
 }
@@ -335,11 +335,11 @@ impl Seen {
         outbox: &mut Outbox,
         modules: &mut Modules,
         process: &mut Process,
-        place: Option<Place>,
+        place: Option<FilePlace>,
         address: Address,
         time: u64,
     ) -> Slot {
-        let key = place.and_then(Place::key);
+        let key = place.and_then(FilePlace::key);
         if let Some(known) = key.and_then(|key| self.places.get(&key)) {
             return *known;
         }

@@ -78,18 +78,18 @@ pub struct Damage {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Header {
+struct RecordHeader {
     kind: u32,
     misc: u16,
     size: usize,
 }
 
-fn header(bytes: &[u8], order: ByteOrder) -> Option<Header> {
+fn header(bytes: &[u8], order: ByteOrder) -> Option<RecordHeader> {
     let mut fields = Bytes::new(bytes, order);
-    Some(Header { kind: fields.u32()?, misc: fields.u16()?, size: fields.u16()? as usize })
+    Some(RecordHeader { kind: fields.u32()?, misc: fields.u16()?, size: fields.u16()? as usize })
 }
 
-fn is_plausible(header: Header) -> bool {
+fn is_plausible(header: RecordHeader) -> bool {
     let known = matches!(
         header.kind,
         1..=kind::LAST_OF_KERNEL | kind::HEADER_ATTR..=kind::LAST_OF_PERF
@@ -148,7 +148,7 @@ impl Records {
                 self.start = self.end;
                 return None;
             }
-            let Header { kind, misc, size } = header;
+            let RecordHeader { kind, misc, size } = header;
             let body_at = self.start + HEADER;
             let body_size = size - HEADER;
             self.start += size;
@@ -178,7 +178,7 @@ impl Records {
         self.chunk.as_ref().map(|chunk| chunk.bytes()).unwrap_or_default()
     }
 
-    fn header_at(&self, ahead: usize) -> Option<Header> {
+    fn header_at(&self, ahead: usize) -> Option<RecordHeader> {
         header(self.bytes().get(self.start + ahead..self.end)?, self.order)
     }
 
@@ -298,7 +298,7 @@ impl Unpacker {
     fn hand_out(&mut self, take: &mut impl FnMut(Record<'_>)) {
         let mut at = 0;
         while let Some(bytes) = self.pending.get(at..)
-            && let Some(Header { kind, misc, size }) = header(bytes, self.order)
+            && let Some(RecordHeader { kind, misc, size }) = header(bytes, self.order)
         {
             if size < HEADER {
                 self.damaged += 1;

@@ -12,7 +12,7 @@ use perfblame_cct::{Leaving, Metric};
 use perfblame_native::{Binary, JitDump, JitFunction};
 
 use super::frames::Address;
-use super::modules::{Kind, Place};
+use super::modules::{FilePlace, MappedKind};
 use super::objects::Object;
 use super::process::ModuleId;
 
@@ -67,7 +67,7 @@ pub enum Told {
 /// A mapped file.
 pub struct ModuleTold {
     pub path: String,
-    pub kind: Kind,
+    pub kind: MappedKind,
     pub binary: Sought,
     /// In hexadecimal.
     pub build_id: Option<String>,
@@ -118,9 +118,9 @@ pub enum Asked {
     /// What no mapping holds, in the kernel, a virtual machine or elsewhere.
     Unknown,
     /// In a binary that is here.
-    InBinary(Place),
+    InBinary(FilePlace),
     /// In a file that is not here, in memory without a file or where nothing is mapped: perhaps code made at run time.
-    Elsewhere { pid: u32, place: Option<Place>, address: Address, time: u64 },
+    Elsewhere { pid: u32, place: Option<FilePlace>, address: Address, time: u64 },
     /// In the kernel, in a mapping that starts at `start`.
     InKernel { module: ModuleId, start: u64, address: Address },
 }

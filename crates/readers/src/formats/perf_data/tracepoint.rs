@@ -4,20 +4,20 @@ use hashbrown::HashMap;
 use perfblame_native::{ByteOrder, Bytes, until_zero};
 
 /// Descriptions by number.
-pub type Formats = HashMap<u64, Format>;
+pub type Formats = HashMap<u64, TracepointFormat>;
 
 /// The layout of one tracepoint.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Format {
+pub struct TracepointFormat {
     pub system: String,
     pub name: String,
     pub id: u64,
-    pub fields: Vec<Field>,
+    pub fields: Vec<TracepointField>,
 }
 
 /// One field of a tracepoint.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Field {
+pub struct TracepointField {
     pub name: String,
     /// As the kernel declares it, without the name.
     pub declared: String,
@@ -30,7 +30,7 @@ pub struct Field {
 
 /// The value of a field.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Value<'a> {
+pub enum TracepointValue<'a> {
     Signed(i64),
     Unsigned(u64),
     Text(&'a [u8]),
@@ -38,7 +38,7 @@ pub enum Value<'a> {
     Bytes(&'a [u8]),
 }
 
-impl Format {
+impl TracepointFormat {
     /// Reads the text of `events/SYSTEM/NAME/format`.
     pub fn parse(system: &str, text: &str) -> Option<Self> {
         let mut format = Self { system: system.to_owned(), ..Self::default() };
@@ -50,14 +50,19 @@ impl Format {
                 format.id = id.trim().parse().ok()?;
                 numbered = true;
             } else if line.trim_start().starts_with("field") {
-                format.fields.extend(Field::parse(line.trim_start()));
+                format.fields.extend(TracepointField::parse(line.trim_start()));
             }
         }
         (numbered && !format.name.is_empty()).then_some(format)
     }
 
     /// The value of a field in what an event passed along.
-    pub fn value<'a>(&self, name: &str, raw: &'a [u8], order: ByteOrder) -> Option<Value<'a>> {
+    pub fn value<'a>(
+        &self,
+        name: &str,
+        raw: &'a [u8],
+        order: ByteOrder,
+    ) -> Option<TracepointValue<'a>> {
         self.fields.iter().find(|field| field.name == name)?.value(raw, order)
     }
 
@@ -66,14 +71,14 @@ impl Format {
         &'s self,
         raw: &'a [u8],
         order: ByteOrder,
-    ) -> impl Iterator<Item = (&'s str, Value<'a>)> + 's {
+    ) -> impl Iterator<Item = (&'s str, TracepointValue<'a>)> + 's {
         self.fields
             .iter()
             .filter_map(move |field| Some((field.name.as_str(), field.value(raw, order)?)))
     }
 }
 
-impl Field {
+impl TracepointField {
     /// `field:char prev_comm[16];  offset:8;  size:16;  signed:0;`
     fn parse(line: &str) -> Option<Self> {
         let mut field = Self::default();
@@ -109,7 +114,7 @@ impl Field {
         self.declared.contains("char") && !self.declared.contains("unsigned char *")
     }
 
-    fn value<'a>(&self, raw: &'a [u8], order: ByteOrder) -> Option<Value<'a>> {
+    fn value<'a>(&self, raw: &'a [u8], order: ByteOrder) -> Option<TracepointValue<'a>> {
         let bytes = raw.get(self.offset..self.offset.checked_add(self.size)?)?;
         if self.declared.contains("__data_loc") || self.declared.contains("__rel_loc") {
             // Where the real value is, and how long: both in one number.
@@ -120,16 +125,16 @@ impl Field {
             }
             let bytes = raw.get(start..start.checked_add(length)?)?;
             return Some(if self.is_text() {
-                Value::Text(until_zero(bytes))
+                TracepointValue::Text(until_zero(bytes))
             } else {
-                Value::Bytes(bytes)
+                TracepointValue::Bytes(bytes)
             });
         }
         if self.array.is_some() {
             return Some(if self.is_text() {
-                Value::Text(until_zero(bytes))
+                TracepointValue::Text(until_zero(bytes))
             } else {
-                Value::Bytes(bytes)
+                TracepointValue::Bytes(bytes)
             });
         }
         let mut fields = Bytes::new(bytes, order);
@@ -138,13 +143,13 @@ impl Field {
             2 => (u64::from(fields.u16()?), 16),
             4 => (u64::from(fields.u32()?), 32),
             8 => (fields.u64()?, 64),
-            _ => return Some(Value::Bytes(bytes)),
+            _ => return Some(TracepointValue::Bytes(bytes)),
         };
         Some(if self.signed {
             let unused = 64 - bits;
-            Value::Signed((number << unused) as i64 >> unused)
+            TracepointValue::Signed((number << unused) as i64 >> unused)
         } else {
-            Value::Unsigned(number)
+            TracepointValue::Unsigned(number)
         })
     }
 }
@@ -193,7 +198,7 @@ fn parse_system(
     for _ in 0..count {
         let size = fields.u64()?;
         let text = String::from_utf8_lossy(fields.take_u64(size)?);
-        if let Some(format) = Format::parse(system, &text) {
+        if let Some(format) = TracepointFormat::parse(system, &text) {
             formats.insert(format.id, format);
         }
     }
@@ -226,7 +231,7 @@ mod tests {
 
     #[test]
     fn a_description_gives_the_fields_of_an_event() {
-        let format = Format::parse("sched", SWITCH).unwrap();
+        let format = TracepointFormat::parse("sched", SWITCH).unwrap();
         assert_eq!(
             (format.name.as_str(), format.id, format.fields.len()),
             ("sched_switch", 316, 6)
@@ -236,12 +241,12 @@ mod tests {
         assert_eq!(
             values,
             [
-                ("common_type", Value::Unsigned(60)),
-                ("common_pid", Value::Signed(-2)),
-                ("prev_comm", Value::Text(b"bash")),
-                ("prev_state", Value::Signed(-1)),
-                ("next", Value::Text(b"next")),
-                ("args", Value::Bytes(&[0; 8])),
+                ("common_type", TracepointValue::Unsigned(60)),
+                ("common_pid", TracepointValue::Signed(-2)),
+                ("prev_comm", TracepointValue::Text(b"bash")),
+                ("prev_state", TracepointValue::Signed(-1)),
+                ("next", TracepointValue::Text(b"next")),
+                ("args", TracepointValue::Bytes(&[0; 8])),
             ]
         );
         assert_eq!(format.value("nothing", &raw, ByteOrder::Little), None);
@@ -249,7 +254,7 @@ mod tests {
 
     #[test]
     fn an_event_that_is_cut_off_loses_fields_only() {
-        let format = Format::parse("sched", SWITCH).unwrap();
+        let format = TracepointFormat::parse("sched", SWITCH).unwrap();
         let raw = event();
         for cut in 0..raw.len() {
             assert!(format.values(&raw[..cut], ByteOrder::Little).count() <= 6);

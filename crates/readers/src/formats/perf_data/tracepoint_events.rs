@@ -5,13 +5,13 @@ use perfblame_native::{ByteOrder, Bytes};
 use super::header::Recording;
 use super::sample::Sample;
 use super::stream::{Record, Unpacker, kind};
-use super::tracepoint::{Format, Value};
+use super::tracepoint::{TracepointFormat, TracepointValue};
 
 /// One event of a tracepoint.
 #[derive(Clone, Copy, Debug)]
 pub struct TracepointEvent<'a> {
     /// Its layout and name.
-    pub format: &'a Format,
+    pub format: &'a TracepointFormat,
     /// Nanoseconds on the recording's clock.
     pub time: Option<u64>,
     /// The process it happened in.
@@ -25,12 +25,12 @@ pub struct TracepointEvent<'a> {
 
 impl<'a> TracepointEvent<'a> {
     /// The value of a field.
-    pub fn value(&self, name: &str) -> Option<Value<'a>> {
+    pub fn value(&self, name: &str) -> Option<TracepointValue<'a>> {
         self.format.value(name, self.raw, self.order)
     }
 
     /// All fields with their values.
-    pub fn values(&self) -> impl Iterator<Item = (&'a str, Value<'a>)> {
+    pub fn values(&self) -> impl Iterator<Item = (&'a str, TracepointValue<'a>)> {
         self.format.values(self.raw, self.order)
     }
 }

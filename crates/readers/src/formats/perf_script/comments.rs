@@ -2,14 +2,14 @@
 
 use perfblame_cct::Info;
 
-use crate::os_trace::syscalls::Machine;
+use crate::os_trace::syscalls::SyscallMachine;
 
 /// What the comments say.
 #[derive(Debug, Default)]
 pub(crate) struct Comments {
     /// Name of an event, and what its `{ sample_period, sample_freq }` is.
     events: Vec<(String, Rate)>,
-    machine: Machine,
+    machine: SyscallMachine,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -42,7 +42,7 @@ impl Comments {
             "captured on" => label(info, "captured"),
             "os release" => label(info, "kernel"),
             "arch" => {
-                self.machine = Machine::named(value);
+                self.machine = SyscallMachine::named(value);
                 label(info, "architecture");
             }
             "cpudesc" => label(info, "processor"),
@@ -54,7 +54,7 @@ impl Comments {
     }
 
     /// The machine that the recording was made on.
-    pub(crate) fn machine(&self) -> Machine {
+    pub(crate) fn machine(&self) -> SyscallMachine {
         self.machine
     }
 

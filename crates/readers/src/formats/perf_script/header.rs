@@ -8,7 +8,7 @@ use crate::encodings::text::{number, seconds, trim};
 
 /// The parts of a line that begins a sample.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(crate) struct Header<'a> {
+pub(crate) struct SampleHeader<'a> {
     pub comm: &'a [u8],
     pub pid: Option<u64>,
     pub tid: Option<u64>,
@@ -24,7 +24,7 @@ pub(crate) struct Header<'a> {
 }
 
 /// A line that has a process or thread id with a processor, a time or an event after it.
-pub(crate) fn strict(line: &[u8]) -> Option<Header<'_>> {
+pub(crate) fn strict(line: &[u8]) -> Option<SampleHeader<'_>> {
     let mut at = 0;
     while let Some((start, end)) = next_token(line, at) {
         let token = line.get(start..end)?;
@@ -37,7 +37,7 @@ pub(crate) fn strict(line: &[u8]) -> Option<Header<'_>> {
         }
         let Some((pid, tid)) = ids(token) else { continue };
         let Some(tail) = tail(line, end) else { continue };
-        return Some(Header {
+        return Some(SampleHeader {
             comm: trim(line.get(..start)?),
             pid,
             tid: Some(tid),
@@ -49,21 +49,21 @@ pub(crate) fn strict(line: &[u8]) -> Option<Header<'_>> {
 }
 
 /// What can be made of a line that lacks ids: a time or an event, or else it is all name.
-pub(crate) fn loose(line: &[u8]) -> Header<'_> {
+pub(crate) fn loose(line: &[u8]) -> SampleHeader<'_> {
     let mut at = 0;
     while let Some((start, end)) = next_token(line, at) {
         if let Some(tail) = tail(line, start) {
             let comm = trim(line.get(..start).unwrap_or(&[]));
-            return Header { comm, thread_end: start, ..tail };
+            return SampleHeader { comm, thread_end: start, ..tail };
         }
         at = end;
     }
-    Header { comm: trim(line), thread_end: line.len(), ..Header::default() }
+    SampleHeader { comm: trim(line), thread_end: line.len(), ..SampleHeader::default() }
 }
 
 /// Processor, time, period and event from `at` on; at least one of time and event, and nothing that is neither.
-fn tail(line: &[u8], mut at: usize) -> Option<Header<'_>> {
-    let mut header = Header::default();
+fn tail(line: &[u8], mut at: usize) -> Option<SampleHeader<'_>> {
+    let mut header = SampleHeader::default();
     let mut cpu = false;
     while let Some((start, end)) = next_token(line, at) {
         let token = line.get(start..end)?;
@@ -83,18 +83,18 @@ fn tail(line: &[u8], mut at: usize) -> Option<Header<'_>> {
                 {
                     header.period = Some(period);
                 } else if let Some(event) = event(token) {
-                    return Some(Header { event, rest: line.get(end..)?, ..header });
+                    return Some(SampleHeader { event, rest: line.get(end..)?, ..header });
                 } else {
                     // A single frame may follow a time directly where there is no event.
                     return header
                         .time
                         .is_some()
-                        .then(|| Header { rest: rest(line, start), ..header });
+                        .then(|| SampleHeader { rest: rest(line, start), ..header });
                 }
             }
             _ => {
                 if let Some(event) = event(token) {
-                    return Some(Header { event, rest: line.get(end..)?, ..header });
+                    return Some(SampleHeader { event, rest: line.get(end..)?, ..header });
                 }
                 // The letters of `-F +misc` stand between processor and time.
                 let misc = token.len() <= 4 && token.iter().all(u8::is_ascii_uppercase);
@@ -105,7 +105,7 @@ fn tail(line: &[u8], mut at: usize) -> Option<Header<'_>> {
                     return header
                         .time
                         .is_some()
-                        .then(|| Header { rest: rest(line, start), ..header });
+                        .then(|| SampleHeader { rest: rest(line, start), ..header });
                 }
             }
         }

@@ -17,7 +17,7 @@ pub(crate) struct Worth {
     pub samples: MetricId,
 }
 
-struct Event {
+struct EventMetric {
     name: Vec<u8>,
     metric: Option<MetricId>,
     /// The period of every sample so far; none once two differ.
@@ -28,13 +28,13 @@ struct Event {
 
 /// The events of a file and their metrics.
 #[derive(Default)]
-pub(crate) struct Metrics {
-    events: Vec<Event>,
+pub(crate) struct PerfScriptMetrics {
+    events: Vec<EventMetric>,
     samples: Option<MetricId>,
     last: usize,
 }
 
-impl Metrics {
+impl PerfScriptMetrics {
     /// What a sample of `event` with `period` is worth.
     pub(crate) fn worth(
         &mut self,
@@ -89,7 +89,7 @@ impl Metrics {
         } else {
             (!self.events.is_empty()).then(|| builder.metric(counted(&name)))
         };
-        self.events.push(Event {
+        self.events.push(EventMetric {
             name: event.to_vec(),
             metric,
             period: own.or(usual).or(Some(1)),
@@ -102,7 +102,7 @@ impl Metrics {
     pub(crate) fn finish(&self, builder: &mut ProfileBuilder) {
         for event in &self.events {
             let Some(metric) = event.metric else { continue };
-            let same = |other: &&Event| other.metric == Some(metric);
+            let same = |other: &&EventMetric| other.metric == Some(metric);
             if self.events.iter().filter(same).count() > 1 || event.period == Some(1) {
                 continue;
             }

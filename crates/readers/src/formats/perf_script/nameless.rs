@@ -23,10 +23,10 @@ const BELIEVED: u32 = 3;
 /// Names what has no name.
 #[derive(Default)]
 pub(crate) struct NamelessFunctions {
-    objects: HashMap<String, Option<Object>>,
+    objects: HashMap<String, Option<NamelessObject>>,
 }
 
-struct Object {
+struct NamelessObject {
     file: File,
     binary: Arc<Binary>,
     names: BinaryNames,
@@ -50,7 +50,8 @@ impl NamelessFunctions {
     /// Where the function starts that holds an offset of an object.
     fn start(&mut self, path: &str, offset: u64) -> Option<u64> {
         let Self { objects } = self;
-        let object = objects.entry_ref(path).or_insert_with(|| Object::open(path)).as_mut()?;
+        let object =
+            objects.entry_ref(path).or_insert_with(|| NamelessObject::open(path)).as_mut()?;
         if object.has_call_before(offset) {
             object.right += 1;
         } else if object.right < BELIEVED {
@@ -63,7 +64,7 @@ impl NamelessFunctions {
     }
 }
 
-impl Object {
+impl NamelessObject {
     fn open(path: &str) -> Option<Self> {
         if !path.starts_with('/') {
             return None;

@@ -6,9 +6,9 @@ use std::cmp::Reverse;
 use hashbrown::HashMap;
 use perfblame_cct::{ProfileBuilder, StringId, Thread, ThreadId};
 
-use super::tables::Tables;
+use super::tables::PprofTables;
 use crate::building::label_summary::label_summary;
-use crate::encodings::protobuf::{Fault, Field};
+use crate::encodings::protobuf::{Field, ProtobufFault};
 
 /// Distinct values that are counted per key.
 const MAX_VALUES: usize = 10_000;
@@ -36,15 +36,15 @@ fn meaning(key: &str) -> Meaning {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-enum Value {
+enum LabelValue {
     Text(i64),
     /// A number and its unit.
     Number(i64, i64),
 }
 
 #[derive(Default)]
-struct Values {
-    counts: HashMap<Value, u64>,
+struct LabelValues {
+    counts: HashMap<LabelValue, u64>,
     samples: u64,
     uncounted: u64,
 }
@@ -59,8 +59,8 @@ pub struct Labels {
     process: Option<StringId>,
     pid: Option<u64>,
     time: Option<i64>,
-    others: Vec<(i64, Value)>,
-    counts: HashMap<i64, Values>,
+    others: Vec<(i64, LabelValue)>,
+    counts: HashMap<i64, LabelValues>,
 }
 
 impl Labels {
@@ -74,9 +74,9 @@ impl Labels {
     pub fn add(
         &mut self,
         builder: &mut ProfileBuilder,
-        tables: &Tables,
+        tables: &PprofTables,
         label: Field,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), ProtobufFault> {
         let (mut key, mut text, mut number, mut unit) = (0, 0, 0, 0);
         for field in label.message() {
             let field = field?;
@@ -88,24 +88,25 @@ impl Labels {
                 _ => {}
             }
         }
-        let value = if text != 0 { Value::Text(text) } else { Value::Number(number, unit) };
+        let value =
+            if text != 0 { LabelValue::Text(text) } else { LabelValue::Number(number, unit) };
         let meaning = *self.meanings.entry(key).or_insert_with(|| meaning(&tables.text(key)));
         match (meaning, value) {
-            (Meaning::ThreadName, Value::Text(text)) => {
+            (Meaning::ThreadName, LabelValue::Text(text)) => {
                 self.name = Some(self.text(builder, tables, text));
             }
-            (Meaning::ProcessName, Value::Text(text)) => {
+            (Meaning::ProcessName, LabelValue::Text(text)) => {
                 self.process = Some(self.text(builder, tables, text));
             }
             (Meaning::ThreadId, value) => self.tid = id(tables, value),
             (Meaning::ProcessId, value) => self.pid = id(tables, value),
-            (Meaning::Time, Value::Number(time, _)) => self.time = Some(time),
+            (Meaning::Time, LabelValue::Number(time, _)) => self.time = Some(time),
             _ => self.others.push((key, value)),
         }
         Ok(())
     }
 
-    fn text(&mut self, builder: &mut ProfileBuilder, tables: &Tables, index: i64) -> StringId {
+    fn text(&mut self, builder: &mut ProfileBuilder, tables: &PprofTables, index: i64) -> StringId {
         *self.texts.entry(index).or_insert_with(|| builder.string(&tables.text(index)))
     }
 
@@ -142,17 +143,17 @@ impl Labels {
     }
 
     /// Writes what was counted into the profile's labels: per key how many values there are and the most frequent.
-    pub fn summarise(self, builder: &mut ProfileBuilder, tables: &Tables) {
-        let mut keys: Vec<(i64, Values)> = self.counts.into_iter().collect();
+    pub fn summarise(self, builder: &mut ProfileBuilder, tables: &PprofTables) {
+        let mut keys: Vec<(i64, LabelValues)> = self.counts.into_iter().collect();
         keys.sort_by_key(|(key, _)| *key);
         for (key, values) in keys {
             let counts = values.counts.into_iter();
-            let mut counts: Vec<(Value, u64)> = counts.collect();
+            let mut counts: Vec<(LabelValue, u64)> = counts.collect();
             counts.sort_by_key(|(value, count)| (Reverse(*count), *value));
             let named = counts.iter().map(|(value, count)| {
                 let text = match value {
-                    Value::Text(index) => tables.text(*index).into_owned(),
-                    Value::Number(number, unit) => {
+                    LabelValue::Text(index) => tables.text(*index).into_owned(),
+                    LabelValue::Number(number, unit) => {
                         format!("{number} {}", tables.text(*unit)).trim_end().to_owned()
                     }
                 };
@@ -166,9 +167,9 @@ impl Labels {
 }
 
 /// A thread or process id, which some write as text.
-fn id(tables: &Tables, value: Value) -> Option<u64> {
+fn id(tables: &PprofTables, value: LabelValue) -> Option<u64> {
     match value {
-        Value::Number(number, _) => u64::try_from(number).ok(),
-        Value::Text(index) => tables.text(index).trim().parse().ok(),
+        LabelValue::Number(number, _) => u64::try_from(number).ok(),
+        LabelValue::Text(index) => tables.text(index).trim().parse().ok(),
     }
 }

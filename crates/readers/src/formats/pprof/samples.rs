@@ -7,13 +7,13 @@ use hashbrown::HashMap;
 use perfblame_cct::{Cursor, FrameId, Layer, ProfileBuilder};
 
 use super::labels::Labels;
-use super::tables::{Locations, Tables};
+use super::tables::{Locations, PprofTables};
 use super::warn_damaged;
 use crate::building::sample_type::Column;
-use crate::encodings::protobuf::{Fault, Field, Value};
+use crate::encodings::protobuf::{Field, ProtobufFault, ProtobufValue};
 
 /// What turns sample messages into values of contexts.
-pub struct Samples<'a> {
+pub struct PprofSamples<'a> {
     locations: Locations,
     columns: Vec<Column>,
     labels: Labels,
@@ -26,7 +26,7 @@ pub struct Samples<'a> {
     unknown: Option<FrameId>,
 }
 
-impl<'a> Samples<'a> {
+impl<'a> PprofSamples<'a> {
     pub fn new(locations: Locations, columns: Vec<Column>) -> Self {
         Self {
             locations,
@@ -42,7 +42,7 @@ impl<'a> Samples<'a> {
     }
 
     /// Adds one sample.
-    pub fn add(&mut self, builder: &mut ProfileBuilder, tables: &Tables, sample: Field<'a>) {
+    pub fn add(&mut self, builder: &mut ProfileBuilder, tables: &PprofTables, sample: Field<'a>) {
         let at = match self.collect(builder, tables, sample) {
             Ok(at) => at,
             Err(fault) => {
@@ -71,7 +71,7 @@ impl<'a> Samples<'a> {
     }
 
     /// Writes what labels were found into the profile.
-    pub fn finish(self, builder: &mut ProfileBuilder, tables: &Tables) {
+    pub fn finish(self, builder: &mut ProfileBuilder, tables: &PprofTables) {
         self.labels.summarise(builder, tables);
     }
 
@@ -79,9 +79,9 @@ impl<'a> Samples<'a> {
     fn collect(
         &mut self,
         builder: &mut ProfileBuilder,
-        tables: &Tables,
+        tables: &PprofTables,
         sample: Field<'a>,
-    ) -> Result<Cursor, Fault> {
+    ) -> Result<Cursor, ProtobufFault> {
         self.ids.clear();
         self.values.clear();
         self.labels.start();
@@ -92,7 +92,7 @@ impl<'a> Samples<'a> {
             match field.number {
                 1 if packed.is_none()
                     && self.ids.is_empty()
-                    && matches!(field.value, Value::Bytes(_)) =>
+                    && matches!(field.value, ProtobufValue::Bytes(_)) =>
                 {
                     packed = Some(field);
                 }
@@ -124,7 +124,7 @@ impl<'a> Samples<'a> {
         Ok(at)
     }
 
-    fn decode(&mut self, ids: Field) -> Result<(), Fault> {
+    fn decode(&mut self, ids: Field) -> Result<(), ProtobufFault> {
         for id in ids.varints() {
             self.ids.push(self.locations.row(id?));
         }

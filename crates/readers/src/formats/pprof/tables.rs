@@ -10,14 +10,14 @@ use perfblame_native::{demangle, layer_of};
 use super::MAX_SAMPLE_TYPES;
 use crate::building::module_frame::unsymbolised_function;
 use crate::building::sample_type::value_type;
-use crate::encodings::protobuf::{Fault, Field, Message};
+use crate::encodings::protobuf::{Field, Message, ProtobufFault};
 
 /// A row that refers to nothing.
 const NOWHERE: u32 = u32::MAX;
 
 /// Everything in the file but the samples. Texts are indices into `strings`.
 #[derive(Default)]
-pub struct Tables<'a> {
+pub struct PprofTables<'a> {
     pub strings: Vec<&'a [u8]>,
     /// Type and unit of each value of a sample.
     pub sample_types: Vec<(i64, i64)>,
@@ -54,9 +54,9 @@ struct MappingRow {
     file: i64,
 }
 
-impl<'a> Tables<'a> {
+impl<'a> PprofTables<'a> {
     /// Walks over the top level. A fault is where the walk had to stop.
-    pub fn collect(bytes: &'a [u8], builder: &mut ProfileBuilder) -> (Self, Option<Fault>) {
+    pub fn collect(bytes: &'a [u8], builder: &mut ProfileBuilder) -> (Self, Option<ProtobufFault>) {
         let mut tables = Self::default();
         let mut fault = None;
         for field in Message::new(bytes, 0) {
@@ -72,7 +72,7 @@ impl<'a> Tables<'a> {
         (tables, fault)
     }
 
-    fn add(&mut self, field: Field<'a>) -> Result<(), Fault> {
+    fn add(&mut self, field: Field<'a>) -> Result<(), ProtobufFault> {
         match field.number {
             1 => {
                 let found = value_type(field)?;
@@ -103,7 +103,7 @@ impl<'a> Tables<'a> {
         Ok(())
     }
 
-    fn add_mapping(&mut self, field: Field<'a>) -> Result<(), Fault> {
+    fn add_mapping(&mut self, field: Field<'a>) -> Result<(), ProtobufFault> {
         let (mut id, mut row) = (0, MappingRow::default());
         for field in field.message() {
             let field = field?;
@@ -120,7 +120,7 @@ impl<'a> Tables<'a> {
         Ok(())
     }
 
-    fn add_function(&mut self, field: Field<'a>) -> Result<(), Fault> {
+    fn add_function(&mut self, field: Field<'a>) -> Result<(), ProtobufFault> {
         let (mut id, mut row) = (0, FunctionRow::default());
         for field in field.message() {
             let field = field?;
@@ -177,7 +177,7 @@ impl<'a> Tables<'a> {
         location: &Field,
         id: &mut u64,
         frames: &mut Vec<FrameId>,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), ProtobufFault> {
         let (mut mapping, mut address) = (NOWHERE, 0);
         // Lines may precede the address and mapping they need.
         let mut lines = 0;

@@ -1,7 +1,7 @@
 //! gperftools' binary CPU profiles: machine words of the profiled machine, 4 or 8 bytes, either end first.
 
 use super::memory_map::MemoryMap;
-use super::{Legacy, Sample, text};
+use super::{Legacy, LegacySample, text};
 use crate::error::{ReadError, ReadErrorKind};
 use hashbrown::HashMap;
 use perfblame_cct::ProfileBuilder;
@@ -36,7 +36,7 @@ impl Words {
     }
 }
 
-struct Header {
+struct LegacyHeader {
     words: Words,
     is_java: bool,
     /// Microseconds.
@@ -44,13 +44,13 @@ struct Header {
 }
 
 /// The header is 0, the number of words that follow (3), the version (0, or 1 for Java), the period, 0.
-fn header(bytes: &[u8]) -> Option<Header> {
+fn header(bytes: &[u8]) -> Option<LegacyHeader> {
     KINDS.into_iter().find_map(|words| {
         let word = |row| words.at(bytes, row);
         let (version, period) = (word(2)?, word(3)?);
         let fits = word(0)? == 0 && word(1)? == 3 && version <= 1 && word(4)? == 0;
         let is_header = fits && (1..=MAX_PERIOD).contains(&period);
-        is_header.then_some(Header { words, is_java: version == 1, period })
+        is_header.then_some(LegacyHeader { words, is_java: version == 1, period })
     })
 }
 
@@ -64,7 +64,7 @@ pub fn read(builder: &mut ProfileBuilder, bytes: &[u8]) -> Result<Legacy, ReadEr
     let Some(header) = header(bytes) else {
         return Err(ReadError::malformed(0, "no header of a CPU profile"));
     };
-    let Header { words, is_java, period } = header;
+    let LegacyHeader { words, is_java, period } = header;
     let period = period as i64 * 1_000;
     let mut legacy = Legacy {
         types: vec![("samples", "count".to_owned()), ("cpu", "nanoseconds".to_owned())],
@@ -109,7 +109,7 @@ pub fn read(builder: &mut ProfileBuilder, bytes: &[u8]) -> Result<Legacy, ReadEr
         }
         let count = i64::try_from(count).unwrap_or(i64::MAX);
         let values = vec![count, count.saturating_mul(period)];
-        legacy.samples.push(Sample { values, addresses, ..Sample::default() });
+        legacy.samples.push(LegacySample { values, addresses, ..LegacySample::default() });
     }
     if !is_ended {
         builder
@@ -128,7 +128,7 @@ pub fn read(builder: &mut ProfileBuilder, bytes: &[u8]) -> Result<Legacy, ReadEr
 
 /// The frame of the signal handler that takes the samples stands right above nearly every leaf; there may be two of
 /// them. pprof's rule: an address there in all samples but one in 32 is such a frame.
-fn drop_signal_frames(samples: &mut [Sample]) {
+fn drop_signal_frames(samples: &mut [LegacySample]) {
     let spared = samples.len() / 32;
     for _ in 0..2 {
         let mut counts: HashMap<u64, usize> = HashMap::new();
@@ -151,7 +151,7 @@ fn drop_signal_frames(samples: &mut [Sample]) {
 }
 
 /// Some unwinders find the leaf twice, once as a return address.
-pub fn drop_repeated_leaves(samples: &mut [Sample]) {
+pub fn drop_repeated_leaves(samples: &mut [LegacySample]) {
     for sample in samples {
         if let [leaf, above, ..] = sample.addresses[..]
             && leaf == above.wrapping_add(1)

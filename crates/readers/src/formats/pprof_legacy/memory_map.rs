@@ -3,10 +3,10 @@
 /// The executable mappings of a process, in the order of the file.
 #[derive(Default)]
 pub struct MemoryMap {
-    mappings: Vec<Mapping>,
+    mappings: Vec<MapLine>,
 }
 
-struct Mapping {
+struct MapLine {
     start: u64,
     end: u64,
     offset: u64,
@@ -87,7 +87,7 @@ fn without_log_prefix(line: &str) -> &str {
 }
 
 /// One line, and whether what is mapped can run.
-fn mapping(line: &str) -> Option<(Mapping, bool)> {
+fn mapping(line: &str) -> Option<(MapLine, bool)> {
     let mut words = line.split_ascii_whitespace();
     let first = words.next()?;
     let (start, end) = first.split_once('-')?;
@@ -110,7 +110,7 @@ fn mapping(line: &str) -> Option<(Mapping, bool)> {
         let offset = rest.get(1).and_then(|word| word.strip_prefix("(@")?.strip_suffix(')'));
         (offset.and_then(hex).unwrap_or(0), file.to_owned())
     };
-    Some((Mapping { start, end, offset, file }, is_code && start < end))
+    Some((MapLine { start, end, offset, file }, is_code && start < end))
 }
 
 fn hex(word: &str) -> Option<u64> {

@@ -8,12 +8,12 @@ use perfblame_cct::ProfileBuilder;
 
 use super::binary::drop_repeated_leaves;
 use super::memory_map::MemoryMap;
-use super::{Legacy, Named, Sample};
+use super::{Legacy, LegacySample, Named};
 use crate::error::ReadError;
 
 /// What a text's first line says it is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Kind {
+enum LegacyKind {
     Heap,
     JavaHeap,
     Contention,
@@ -25,27 +25,27 @@ enum Kind {
 /// Java samples its heap about every so many bytes, and does not say so.
 const JAVA_HEAP_PERIOD: i64 = 512 << 10;
 
-fn kind(first_line: &str) -> Option<Kind> {
+fn kind(first_line: &str) -> Option<LegacyKind> {
     let line = first_line.trim();
     if line.starts_with("heap profile:") && line.contains('@') {
-        return Some(Kind::Heap);
+        return Some(LegacyKind::Heap);
     }
     if line == "--- heapz 1 ---" {
-        return Some(Kind::JavaHeap);
+        return Some(LegacyKind::JavaHeap);
     }
     if ["--- contentionz ", "--- mutex:", "--- contention:"]
         .iter()
         .any(|start| line.starts_with(start))
     {
-        return Some(Kind::Contention);
+        return Some(LegacyKind::Contention);
     }
     if (line.starts_with("--- threadz ") && line.ends_with("---")) || thread_start(line).is_some() {
-        return Some(Kind::Threads);
+        return Some(LegacyKind::Threads);
     }
     let (name, total) = line.split_once(" profile: total ")?;
     let is_count =
         !name.is_empty() && !name.contains(char::is_whitespace) && total.parse::<u64>().is_ok();
-    is_count.then_some(Kind::Counts)
+    is_count.then_some(LegacyKind::Counts)
 }
 
 /// True for a text whose first line says that it is one of ours.
@@ -65,13 +65,13 @@ pub fn read(builder: &mut ProfileBuilder, text: &str) -> Result<Legacy, ReadErro
     let mut lines = text.lines().peekable();
     while lines.next_if(|line| is_blank_or_comment(line)).is_some() {}
     let first = lines.next().unwrap_or("");
-    let mut reader = Reader { builder, legacy: Legacy::default(), lines };
+    let mut reader = LegacyTextReader { builder, legacy: Legacy::default(), lines };
     match kind(first) {
-        Some(Kind::Heap) => reader.heap(first)?,
-        Some(Kind::JavaHeap) => reader.java("heap"),
-        Some(Kind::Contention) => reader.contention(),
-        Some(Kind::Threads) => reader.threads(first),
-        Some(Kind::Counts) => reader.counts(first),
+        Some(LegacyKind::Heap) => reader.heap(first)?,
+        Some(LegacyKind::JavaHeap) => reader.java("heap"),
+        Some(LegacyKind::Contention) => reader.contention(),
+        Some(LegacyKind::Threads) => reader.threads(first),
+        Some(LegacyKind::Counts) => reader.counts(first),
         None => {
             return Err(ReadError::malformed(
                 0,
@@ -82,13 +82,13 @@ pub fn read(builder: &mut ProfileBuilder, text: &str) -> Result<Legacy, ReadErro
     Ok(reader.legacy)
 }
 
-struct Reader<'a, 'b> {
+struct LegacyTextReader<'a, 'b> {
     builder: &'b mut ProfileBuilder,
     legacy: Legacy,
     lines: Peekable<Lines<'a>>,
 }
 
-impl Reader<'_, '_> {
+impl LegacyTextReader<'_, '_> {
     fn damaged(&mut self, line: &str) {
         let line: String = line.chars().take(80).collect();
         self.builder.warn("damaged-lines", || {
@@ -150,7 +150,7 @@ impl Reader<'_, '_> {
             }
             values.extend(scale_heap(in_use, in_use_bytes, rate));
             let addresses = call_addresses(addresses);
-            self.legacy.samples.push(Sample { values, addresses, ..Sample::default() });
+            self.legacy.samples.push(LegacySample { values, addresses, ..LegacySample::default() });
         }
         Ok(())
     }
@@ -206,10 +206,10 @@ impl Reader<'_, '_> {
                 contentions = contentions.saturating_mul(period);
             }
             let addresses = call_addresses(addresses);
-            self.legacy.samples.push(Sample {
+            self.legacy.samples.push(LegacySample {
                 values: vec![contentions, delay],
                 addresses,
-                ..Sample::default()
+                ..LegacySample::default()
             });
         }
     }
@@ -249,7 +249,7 @@ impl Reader<'_, '_> {
                 vec![count.saturating_mul(period), size.saturating_mul(period)]
             };
             let addresses = hex_numbers(addresses).collect();
-            self.legacy.samples.push(Sample { values, addresses, ..Sample::default() });
+            self.legacy.samples.push(LegacySample { values, addresses, ..LegacySample::default() });
         }
         self.legacy.names = java_names(names.into_iter());
     }
@@ -257,8 +257,11 @@ impl Reader<'_, '_> {
     fn threads(&mut self, first: &str) {
         self.legacy.types = vec![("thread", "count".to_owned())];
         self.legacy.period = Some((1, "count"));
-        let sample_of =
-            |thread| Sample { values: vec![1], thread: Some(thread), ..Sample::default() };
+        let sample_of = |thread| LegacySample {
+            values: vec![1],
+            thread: Some(thread),
+            ..LegacySample::default()
+        };
         self.legacy.samples.extend(thread_start(first.trim()).map(sample_of));
         while let Some(line) = self.lines.next() {
             let text = line.trim();
@@ -324,10 +327,10 @@ impl Reader<'_, '_> {
                 continue;
             };
             let addresses = call_addresses(addresses);
-            self.legacy.samples.push(Sample {
+            self.legacy.samples.push(LegacySample {
                 values: vec![count],
                 addresses,
-                ..Sample::default()
+                ..LegacySample::default()
             });
         }
     }

@@ -13,7 +13,7 @@ pub struct ValueId(u32);
 
 /// One value.
 #[derive(Debug)]
-pub enum Value {
+pub enum PythonValue {
     /// None, ellipsis, and what a damaged reference leads to.
     Nothing,
     Int(i64),
@@ -25,14 +25,14 @@ pub enum Value {
 
 /// All values of a file.
 #[derive(Debug, Default)]
-pub struct Values {
-    rows: Vec<Value>,
+pub struct PythonValues {
+    rows: Vec<PythonValue>,
 }
 
-impl Values {
+impl PythonValues {
     /// Reads one value and all inside it.
     pub fn read(bytes: &[u8]) -> Result<(Self, ValueId), ReadError> {
-        let mut reader = Reader {
+        let mut reader = MarshalReader {
             bytes,
             at: 0,
             values: Self::default(),
@@ -47,15 +47,15 @@ impl Values {
     }
 
     /// The value of a row.
-    pub fn get(&self, id: ValueId) -> &Value {
-        self.rows.get(id.0 as usize).unwrap_or(&Value::Nothing)
+    pub fn get(&self, id: ValueId) -> &PythonValue {
+        self.rows.get(id.0 as usize).unwrap_or(&PythonValue::Nothing)
     }
 
     /// A number, whole or not.
     pub fn number(&self, id: ValueId) -> Option<f64> {
         match self.get(id) {
-            Value::Int(value) => Some(*value as f64),
-            Value::Float(value) => Some(*value),
+            PythonValue::Int(value) => Some(*value as f64),
+            PythonValue::Float(value) => Some(*value),
             _ => None,
         }
     }
@@ -63,28 +63,28 @@ impl Values {
     /// A text.
     pub fn text(&self, id: ValueId) -> Option<&str> {
         match self.get(id) {
-            Value::Text(text) => Some(text),
+            PythonValue::Text(text) => Some(text),
             _ => None,
         }
     }
 
-    fn push(&mut self, value: Value) -> ValueId {
+    fn push(&mut self, value: PythonValue) -> ValueId {
         self.rows.push(value);
         ValueId(self.rows.len() as u32 - 1)
     }
 }
 
-struct Reader<'a> {
+struct MarshalReader<'a> {
     bytes: &'a [u8],
     at: usize,
-    values: Values,
+    values: PythonValues,
     /// Values that are marked as referred to, in the order of their starts.
     references: Vec<ValueId>,
     /// Interned texts of Python 2, which has a table of its own.
     texts: Vec<ValueId>,
 }
 
-impl Reader<'_> {
+impl MarshalReader<'_> {
     fn take(&mut self, length: usize) -> Result<&[u8], ReadError> {
         let left = self.bytes.len() - self.at;
         if length > left {
@@ -105,8 +105,8 @@ impl Reader<'_> {
         Ok(u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]))
     }
 
-    fn text(&mut self, length: usize) -> Result<Value, ReadError> {
-        Ok(Value::Text(String::from_utf8_lossy(self.take(length)?).into_owned()))
+    fn text(&mut self, length: usize) -> Result<PythonValue, ReadError> {
+        Ok(PythonValue::Text(String::from_utf8_lossy(self.take(length)?).into_owned()))
     }
 
     /// The next value; none for the mark that ends a dictionary.
@@ -119,30 +119,30 @@ impl Reader<'_> {
         let (kind, is_referred) = (tag & 0x7f, tag & 0x80 != 0);
         // The place of a reference is taken before what it contains is read.
         let reference = is_referred.then(|| {
-            let id = self.values.push(Value::Nothing);
+            let id = self.values.push(PythonValue::Nothing);
             self.references.push(id);
             id
         });
         let value = match kind {
             b'0' => return Ok(None),
-            b'N' | b'.' | b'S' => Value::Nothing,
-            b'T' => Value::Int(1),
-            b'F' => Value::Int(0),
-            b'i' => Value::Int(i64::from(self.u32()? as i32)),
+            b'N' | b'.' | b'S' => PythonValue::Nothing,
+            b'T' => PythonValue::Int(1),
+            b'F' => PythonValue::Int(0),
+            b'i' => PythonValue::Int(i64::from(self.u32()? as i32)),
             b'I' => {
                 let low = u64::from(self.u32()?);
-                Value::Int((u64::from(self.u32()?) << 32 | low) as i64)
+                PythonValue::Int((u64::from(self.u32()?) << 32 | low) as i64)
             }
             b'l' => self.long()?,
             b'g' => {
                 let bytes = self.take(8)?;
                 let bits = bytes.iter().rev().fold(0, |sum, byte| sum << 8 | u64::from(*byte));
-                Value::Float(f64::from_bits(bits))
+                PythonValue::Float(f64::from_bits(bits))
             }
             b'f' => {
                 let length = usize::from(self.byte()?);
                 let text = String::from_utf8_lossy(self.take(length)?).into_owned();
-                Value::Float(text.trim().parse().unwrap_or(0.0))
+                PythonValue::Float(text.trim().parse().unwrap_or(0.0))
             }
             b'z' | b'Z' => {
                 let length = usize::from(self.byte()?);
@@ -159,7 +159,7 @@ impl Reader<'_> {
                 self.texts.push(id);
                 if let Some(reference) = reference {
                     let text = self.values.text(id).unwrap_or("").to_owned();
-                    self.values.rows[reference.0 as usize] = Value::Text(text);
+                    self.values.rows[reference.0 as usize] = PythonValue::Text(text);
                 }
                 return Ok(Some(id));
             }
@@ -185,7 +185,7 @@ impl Reader<'_> {
                     let Some(value) = self.value(depth + 1)? else { break };
                     entries.push((key, value));
                 }
-                Value::Dict(entries)
+                PythonValue::Dict(entries)
             }
             _ => {
                 let message = format!("a value of the unknown type 0x{kind:02x}");
@@ -211,7 +211,7 @@ impl Reader<'_> {
         found.ok_or_else(|| ReadError::malformed(start, "a value refers to one that is not there"))
     }
 
-    fn items(&mut self, length: usize, depth: usize) -> Result<Value, ReadError> {
+    fn items(&mut self, length: usize, depth: usize) -> Result<PythonValue, ReadError> {
         // Every item takes a byte at least.
         if length > self.bytes.len() - self.at {
             self.take(length)?;
@@ -221,11 +221,11 @@ impl Reader<'_> {
             let Some(item) = self.value(depth + 1)? else { break };
             items.push(item);
         }
-        Ok(Value::Tuple(items))
+        Ok(PythonValue::Tuple(items))
     }
 
     /// An integer of any size in digits of 15 bits; what does not fit is far beyond any count.
-    fn long(&mut self) -> Result<Value, ReadError> {
+    fn long(&mut self) -> Result<PythonValue, ReadError> {
         let digits = self.u32()? as i32;
         let mut value: i128 = 0;
         for place in 0..digits.unsigned_abs() {
@@ -236,6 +236,6 @@ impl Reader<'_> {
             }
         }
         let value = if digits < 0 { -value } else { value };
-        Ok(Value::Int(i64::try_from(value).unwrap_or(i64::MAX)))
+        Ok(PythonValue::Int(i64::try_from(value).unwrap_or(i64::MAX)))
     }
 }

@@ -3,11 +3,11 @@
 use hashbrown::HashMap;
 use perfblame_cct::{FrameId, ProfileBuilder, ThreadId};
 
-use crate::encodings::json::{Cursor, Fault, Kind, Number};
+use crate::encodings::json::{Cursor, JsonFault, JsonKind, Number};
 
 /// One event, as far as it could be read.
 #[derive(Default)]
-pub struct Event<'a> {
+pub struct FrameEvent<'a> {
     /// True when a call opens, false when one closes.
     pub opens: Option<bool>,
     /// A row of `shared.frames`.
@@ -17,16 +17,19 @@ pub struct Event<'a> {
 }
 
 /// Walks the events of a profile.
-pub fn events<'a>(mut cursor: Cursor<'a>, mut each: impl FnMut(&Event<'a>)) -> Result<(), Fault> {
+pub fn events<'a>(
+    mut cursor: Cursor<'a>,
+    mut each: impl FnMut(&FrameEvent<'a>),
+) -> Result<(), JsonFault> {
     cursor.begin_array()?;
     while cursor.next_element()? {
-        if cursor.peek()? != Kind::Object {
+        if cursor.peek()? != JsonKind::Object {
             cursor.skip_value()?;
-            each(&Event::default());
+            each(&FrameEvent::default());
             continue;
         }
         cursor.begin_object()?;
-        let mut event = Event::default();
+        let mut event = FrameEvent::default();
         while let Some(key) = cursor.next_raw_key()? {
             match key {
                 b"type" => {

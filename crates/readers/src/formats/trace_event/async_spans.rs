@@ -21,7 +21,7 @@ const EARLY_ENDS: usize = 1 << 16;
 /// All asynchronous spans.
 #[derive(Default, Debug)]
 pub struct AsyncSpans {
-    open: HashMap<SpanKey, Vec<Open>>,
+    open: HashMap<SpanKey, Vec<OpenAsyncSpan>>,
     early: HashMap<(SpanKey, FrameId), Vec<i64>>,
     early_count: usize,
     unfinished: u64,
@@ -30,7 +30,7 @@ pub struct AsyncSpans {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Open {
+struct OpenAsyncSpan {
     frame: FrameId,
     at: Cursor,
     track: ThreadId,
@@ -61,7 +61,7 @@ impl AsyncSpans {
             None => builder.root(frame),
         };
         builder.add(at, Some(track), calls, 1);
-        stack.push(Open { frame, at, track, start: time, inside: 0 });
+        stack.push(OpenAsyncSpan { frame, at, track, start: time, inside: 0 });
         if let Some(ends) = self.early.get_mut(&(key, frame))
             && let Some(found) = ends.iter().position(|end| *end >= time)
         {

@@ -13,10 +13,10 @@ use std::collections::BTreeMap;
 use hashbrown::HashMap;
 use perfblame_cct::{Cursor as Context, Layer, MetricId, OpenNode, ProfileBuilder, ThreadId};
 
-use super::threads::{Key, Threads};
+use super::threads::{Key, TraceThreads};
 use super::trace::{number_in, string_in};
 use super::v8::CpuProfiles;
-use crate::encodings::json::Fault;
+use crate::encodings::json::JsonFault;
 
 /// Requests and callbacks.
 #[derive(Default, Debug)]
@@ -66,7 +66,13 @@ struct Linked {
 
 impl Hanging {
     /// Something was asked for.
-    pub fn ask(&mut self, name: &[u8], thread: Key, time: i64, args: &[u8]) -> Result<(), Fault> {
+    pub fn ask(
+        &mut self,
+        name: &[u8],
+        thread: Key,
+        time: i64,
+        args: &[u8],
+    ) -> Result<(), JsonFault> {
         let number: &[u8] = match name {
             b"TimerInstall" => b"timerId",
             b"RequestAnimationFrame" => b"id",
@@ -91,7 +97,7 @@ impl Hanging {
         thread: Key,
         (start, end): (i64, i64),
         args: &[u8],
-    ) -> Result<(), Fault> {
+    ) -> Result<(), JsonFault> {
         let subject = match name {
             b"TimerFire" | b"FireAnimationFrame" => {
                 let is_timer = name == b"TimerFire";
@@ -139,7 +145,7 @@ impl Hanging {
         &mut self,
         builder: &mut ProfileBuilder,
         profiles: &mut CpuProfiles,
-        threads: &mut Threads,
+        threads: &mut TraceThreads,
         metrics: (MetricId, MetricId),
     ) {
         for requests in self.requests.values_mut() {

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::encodings::json::{Cursor, Fault, Kind};
+use crate::encodings::json::{Cursor, JsonFault, JsonKind};
 
 /// A string between its quotes.
 #[derive(Clone, Copy, Default, Debug)]
@@ -33,7 +33,7 @@ impl Default for Id<'_> {
 
 /// An event.
 #[derive(Clone, Copy, Default, Debug)]
-pub struct Event<'a> {
+pub struct TraceEvent<'a> {
     /// The phase; 0 where there is none.
     pub phase: u8,
     pub name: RawText<'a>,
@@ -54,9 +54,9 @@ pub struct Event<'a> {
     pub args: Option<&'a [u8]>,
 }
 
-impl<'a> Event<'a> {
+impl<'a> TraceEvent<'a> {
     /// Reads an event's object.
-    pub fn read(cursor: &mut Cursor<'a>) -> Result<Self, Fault> {
+    pub fn read(cursor: &mut Cursor<'a>) -> Result<Self, JsonFault> {
         let mut event = Self::default();
         let (mut thread_duration, mut thread) = (None, None);
         cursor.begin_object()?;
@@ -83,8 +83,8 @@ impl<'a> Event<'a> {
     }
 }
 
-fn text<'a>(cursor: &mut Cursor<'a>) -> Result<RawText<'a>, Fault> {
-    if cursor.peek()? != Kind::String {
+fn text<'a>(cursor: &mut Cursor<'a>) -> Result<RawText<'a>, JsonFault> {
+    if cursor.peek()? != JsonKind::String {
         // A number for a name is a name all the same.
         let bytes = cursor.raw_value()?;
         return Ok(RawText { bytes, escaped: false });
@@ -93,12 +93,12 @@ fn text<'a>(cursor: &mut Cursor<'a>) -> Result<RawText<'a>, Fault> {
     Ok(RawText { bytes, escaped })
 }
 
-fn time(cursor: &mut Cursor<'_>) -> Result<Option<i64>, Fault> {
+fn time(cursor: &mut Cursor<'_>) -> Result<Option<i64>, JsonFault> {
     Ok(cursor.lenient_number()?.and_then(|number| number.scaled(3)))
 }
 
-fn id<'a>(cursor: &mut Cursor<'a>) -> Result<Id<'a>, Fault> {
-    if cursor.peek()? == Kind::Number {
+fn id<'a>(cursor: &mut Cursor<'a>) -> Result<Id<'a>, JsonFault> {
+    if cursor.peek()? == JsonKind::Number {
         return Ok(cursor.number()?.as_i64().map_or(Id::Number(0), Id::Number));
     }
     let bytes = unquoted(cursor.raw_value()?);
@@ -106,8 +106,8 @@ fn id<'a>(cursor: &mut Cursor<'a>) -> Result<Id<'a>, Fault> {
     Ok(number.map_or(Id::Text(bytes), Id::Number))
 }
 
-fn scoped_id<'a>(cursor: &mut Cursor<'a>) -> Result<(Option<&'a [u8]>, bool), Fault> {
-    if cursor.peek()? != Kind::Object {
+fn scoped_id<'a>(cursor: &mut Cursor<'a>) -> Result<(Option<&'a [u8]>, bool), JsonFault> {
+    if cursor.peek()? != JsonKind::Object {
         return Ok((Some(unquoted(cursor.raw_value()?)), false));
     }
     let mut found = (None, false);

@@ -2,9 +2,9 @@
 
 use std::io::Read;
 
-use super::event::Event;
-use super::trace::{Trace, number_in};
-use crate::encodings::json::{Cursor, Fault, Kind, Stream};
+use super::event::TraceEvent;
+use super::trace::{ChromeTrace, number_in};
+use crate::encodings::json::{Cursor, JsonFault, JsonKind, Stream};
 use crate::error::ReadError;
 use crate::v8::Recorded;
 
@@ -12,9 +12,9 @@ use crate::v8::Recorded;
 const ATTEMPTS: usize = 1000;
 
 /// Reads a whole file into `trace`.
-pub fn read<R: Read>(stream: &mut Stream<R>, trace: &mut Trace<'_>) -> Result<(), ReadError> {
+pub fn read<R: Read>(stream: &mut Stream<R>, trace: &mut ChromeTrace<'_>) -> Result<(), ReadError> {
     let result = match stream.peek() {
-        Ok(Kind::Array) => read_array(stream, trace),
+        Ok(JsonKind::Array) => read_array(stream, trace),
         Ok(_) => read_object(stream, trace),
         Err(fault) => Err(fault),
     };
@@ -30,30 +30,36 @@ pub fn read<R: Read>(stream: &mut Stream<R>, trace: &mut Trace<'_>) -> Result<()
     Ok(())
 }
 
-fn read_array<R: Read>(stream: &mut Stream<R>, trace: &mut Trace<'_>) -> Result<(), Fault> {
+fn read_array<R: Read>(
+    stream: &mut Stream<R>,
+    trace: &mut ChromeTrace<'_>,
+) -> Result<(), JsonFault> {
     stream.begin_array()?;
     match read_events(stream, trace)? {
         // The closing bracket is optional: whoever writes a trace may be stopped at any time.
-        Ended::Closed | Ended::Open => Ok(()),
+        FileEnd::Closed | FileEnd::Open => Ok(()),
     }
 }
 
-fn read_object<R: Read>(stream: &mut Stream<R>, trace: &mut Trace<'_>) -> Result<(), Fault> {
+fn read_object<R: Read>(
+    stream: &mut Stream<R>,
+    trace: &mut ChromeTrace<'_>,
+) -> Result<(), JsonFault> {
     stream.begin_object()?;
     loop {
         let Some(key) = stream.next_key()? else { return Ok(()) };
         let key = key.into_owned();
         match (&*key, stream.peek()?) {
-            ("traceEvents", Kind::Array) => {
+            ("traceEvents", JsonKind::Array) => {
                 stream.begin_array()?;
-                if read_events(stream, trace)? == Ended::Open {
-                    return Err(Fault::Cut { offset: stream.offset() });
+                if read_events(stream, trace)? == FileEnd::Open {
+                    return Err(JsonFault::Cut { offset: stream.offset() });
                 }
             }
-            ("samples", Kind::Array) => {
+            ("samples", JsonKind::Array) => {
                 stream.begin_array()?;
                 while stream.next_element()? {
-                    let Trace { stack_samples, threads, builder, .. } = trace;
+                    let ChromeTrace { stack_samples, threads, builder, .. } = trace;
                     let raw = stream.raw_value()?;
                     trace.events += 1;
                     if stack_samples.read_sample(&mut Cursor::new(raw), threads, builder).is_err() {
@@ -61,18 +67,18 @@ fn read_object<R: Read>(stream: &mut Stream<R>, trace: &mut Trace<'_>) -> Result
                     }
                 }
             }
-            ("stackFrames", Kind::Object) => {
+            ("stackFrames", JsonKind::Object) => {
                 stream.begin_object()?;
                 while let Some(id) = stream.next_key()? {
                     let id = id.into_owned();
                     let raw = stream.raw_value()?;
-                    let Trace { stack_samples, builder, .. } = trace;
+                    let ChromeTrace { stack_samples, builder, .. } = trace;
                     if stack_samples.read_frame(&id, &mut Cursor::new(raw), builder).is_err() {
                         damaged(trace, stream.offset());
                     }
                 }
             }
-            ("metadata" | "otherData" | "viztracer_metadata", Kind::Object) => {
+            ("metadata" | "otherData" | "viztracer_metadata", JsonKind::Object) => {
                 if key == "viztracer_metadata" {
                     trace.builder.info.producer = Some("VizTracer".to_owned());
                 }
@@ -85,24 +91,27 @@ fn read_object<R: Read>(stream: &mut Stream<R>, trace: &mut Trace<'_>) -> Result
 
 /// How a list of events ended.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Ended {
+enum FileEnd {
     /// With its bracket.
     Closed,
     /// With the file, after a whole event.
     Open,
 }
 
-fn read_events<R: Read>(stream: &mut Stream<R>, trace: &mut Trace<'_>) -> Result<Ended, Fault> {
+fn read_events<R: Read>(
+    stream: &mut Stream<R>,
+    trace: &mut ChromeTrace<'_>,
+) -> Result<FileEnd, JsonFault> {
     loop {
         match stream.next_element() {
             Ok(true) => {}
-            Ok(false) => return Ok(Ended::Closed),
-            Err(Fault::Cut { .. }) => return Ok(Ended::Open),
+            Ok(false) => return Ok(FileEnd::Closed),
+            Err(JsonFault::Cut { .. }) => return Ok(FileEnd::Open),
             Err(fault) => return Err(fault),
         }
         let start = stream.offset();
         let mut cursor = stream.here();
-        let fault = match Event::read(&mut cursor) {
+        let fault = match TraceEvent::read(&mut cursor) {
             Ok(event) => {
                 let end = cursor.offset();
                 if trace.event(&event).is_err() {
@@ -111,7 +120,7 @@ fn read_events<R: Read>(stream: &mut Stream<R>, trace: &mut Trace<'_>) -> Result
                 stream.advance(end);
                 continue;
             }
-            Err(Fault::Cut { .. }) => match stream.more() {
+            Err(JsonFault::Cut { .. }) => match stream.more() {
                 Ok(()) => continue,
                 Err(fault) => fault,
             },
@@ -122,7 +131,7 @@ fn read_events<R: Read>(stream: &mut Stream<R>, trace: &mut Trace<'_>) -> Result
     }
 }
 
-fn damaged(trace: &mut Trace<'_>, offset: u64) {
+fn damaged(trace: &mut ChromeTrace<'_>, offset: u64) {
     trace.builder.warn("damaged-records", || {
         format!("records that are damaged were left out, first: the one at byte {offset}")
     });
@@ -130,18 +139,18 @@ fn damaged(trace: &mut Trace<'_>, offset: u64) {
 
 /// Moves from a damaged event to the next whole one. A lost quote or brace can make the rest of the file look like part
 /// of one event, so candidates are looked for inside of it too.
-fn find_event<R: Read>(stream: &mut Stream<R>, fault: Fault) -> Result<(), Fault> {
+fn find_event<R: Read>(stream: &mut Stream<R>, fault: JsonFault) -> Result<(), JsonFault> {
     for _ in 0..ATTEMPTS {
         if !stream.next_record()? {
             return Err(fault);
         }
         match stream.peek_record() {
             Ok(raw) => {
-                if Event::read(&mut Cursor::new(raw)).is_ok_and(|event| event.phase != 0) {
+                if TraceEvent::read(&mut Cursor::new(raw)).is_ok_and(|event| event.phase != 0) {
                     return Ok(());
                 }
             }
-            Err(fault @ Fault::Io { .. }) => return Err(fault),
+            Err(fault @ JsonFault::Io { .. }) => return Err(fault),
             Err(_) => {}
         }
     }
@@ -149,24 +158,27 @@ fn find_event<R: Read>(stream: &mut Stream<R>, fault: Fault) -> Result<(), Fault
 }
 
 /// Keeps what is short and plain; scripts, source maps and field trials are counted.
-fn read_labels<R: Read>(stream: &mut Stream<R>, trace: &mut Trace<'_>) -> Result<(), Fault> {
+fn read_labels<R: Read>(
+    stream: &mut Stream<R>,
+    trace: &mut ChromeTrace<'_>,
+) -> Result<(), JsonFault> {
     stream.begin_object()?;
     while let Some(key) = stream.next_key()? {
         let key = key.into_owned();
         match stream.peek()? {
-            Kind::String => {
+            JsonKind::String => {
                 let text = stream.string()?;
                 if text.len() <= 200 {
                     let text = text.into_owned();
                     keep_label(trace, &key, &text);
                 }
             }
-            Kind::Number | Kind::Bool => {
+            JsonKind::Number | JsonKind::Bool => {
                 let raw = stream.raw_value()?;
                 let text = String::from_utf8_lossy(raw).into_owned();
                 keep_label(trace, &key, &text);
             }
-            Kind::Array => {
+            JsonKind::Array => {
                 stream.begin_array()?;
                 let mut count = 0u64;
                 while stream.next_element()? {
@@ -188,7 +200,7 @@ fn read_labels<R: Read>(stream: &mut Stream<R>, trace: &mut Trace<'_>) -> Result
                     trace.label(&key, &count.to_string());
                 }
             }
-            Kind::Object if key == "perfblame" => {
+            JsonKind::Object if key == "perfblame" => {
                 let raw = stream.raw_value()?;
                 match recorded(raw) {
                     Ok(Some(recorded)) => trace.only(recorded),
@@ -196,14 +208,14 @@ fn read_labels<R: Read>(stream: &mut Stream<R>, trace: &mut Trace<'_>) -> Result
                     Err(_) => damaged(trace, stream.offset()),
                 }
             }
-            Kind::Object | Kind::Null => stream.skip_value()?,
+            JsonKind::Object | JsonKind::Null => stream.skip_value()?,
         }
     }
     Ok(())
 }
 
 /// What `record chrome` notes about the recording.
-fn recorded(raw: &[u8]) -> Result<Option<Recorded>, Fault> {
+fn recorded(raw: &[u8]) -> Result<Option<Recorded>, JsonFault> {
     let at = |key: &'static [u8]| number_in(Some(raw), &[key]);
     let (Some(start), Some(done), Some(end)) = (at(b"start")?, at(b"done")?, at(b"end")?) else {
         return Ok(None);
@@ -211,7 +223,7 @@ fn recorded(raw: &[u8]) -> Result<Option<Recorded>, Fault> {
     Ok(Recorded::from_micros(start, done, end))
 }
 
-fn keep_label(trace: &mut Trace<'_>, key: &str, text: &str) {
+fn keep_label(trace: &mut ChromeTrace<'_>, key: &str, text: &str) {
     let info = &mut trace.builder.info;
     match key {
         "source" | "bazel_version" => info.producer = Some(text.to_owned()),

@@ -24,7 +24,7 @@ const DEPTH: usize = 8192;
 
 /// What happens on a thread at a time.
 #[derive(Clone, Copy, Debug)]
-pub struct Item {
+pub struct SpanItem {
     pub time: i64,
     /// Only calls that came complete know it.
     pub end: i64,
@@ -41,7 +41,7 @@ pub enum ItemKind {
     Complete,
 }
 
-impl Item {
+impl SpanItem {
     /// Begins and ends at one time keep their order; complete calls come after them, the longest first.
     fn order(&self) -> (i64, bool, i64) {
         let complete = self.kind == ItemKind::Complete;
@@ -75,10 +75,10 @@ pub struct SpanMetrics {
 #[derive(Debug)]
 pub struct Lane {
     pub thread: ThreadId,
-    pending: Vec<Item>,
+    pending: Vec<SpanItem>,
     limit: usize,
     in_order: bool,
-    stack: Vec<Open>,
+    stack: Vec<OpenSpan>,
     /// Time up to which everything is settled.
     now: i64,
     started: bool,
@@ -91,7 +91,7 @@ pub struct Lane {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Open {
+struct OpenSpan {
     frame: FrameId,
     /// Where it stands; none after a caller has ended before it, until it matters.
     at: Option<Cursor>,
@@ -124,7 +124,7 @@ impl Lane {
     /// Takes an event.
     pub fn push(
         &mut self,
-        item: Item,
+        item: SpanItem,
         order: &mut WritingOrder,
         builder: &mut ProfileBuilder,
         metrics: SpanMetrics,
@@ -154,7 +154,7 @@ impl Lane {
 
     fn settle(&mut self, count: usize, builder: &mut ProfileBuilder, metrics: SpanMetrics) {
         if !self.in_order {
-            self.pending.sort_by_key(Item::order);
+            self.pending.sort_by_key(SpanItem::order);
             self.in_order = true;
         }
         let mut pending = std::mem::take(&mut self.pending);
@@ -181,7 +181,7 @@ impl Lane {
         }
     }
 
-    fn play(&mut self, item: Item, builder: &mut ProfileBuilder, metrics: SpanMetrics) {
+    fn play(&mut self, item: SpanItem, builder: &mut ProfileBuilder, metrics: SpanMetrics) {
         if !self.started {
             (self.started, self.now) = (true, item.time);
         }
@@ -203,7 +203,7 @@ impl Lane {
     }
 
     /// Where start and duration are cut to whole units each, a callee can seem to outlast its caller by less than two.
-    fn fitted_end(&self, item: Item) -> i64 {
+    fn fitted_end(&self, item: SpanItem) -> i64 {
         let unit = if item.time % 1000 == 0 && item.end % 1000 == 0 { 1000 } else { 1 };
         match self.stack.last() {
             Some(caller) if item.end > caller.end && item.end - caller.end <= 2 * unit => {
@@ -264,7 +264,7 @@ impl Lane {
         builder.add(at, Some(self.thread), metrics.calls, 1);
         let next_end = self.stack.last().map_or(end, |caller| caller.next_end.min(end));
         let (start, first) = (self.now, at);
-        self.stack.push(Open { frame, at: Some(at), first, start, end, next_end, own: 0 });
+        self.stack.push(OpenSpan { frame, at: Some(at), first, start, end, next_end, own: 0 });
     }
 
     fn end(&mut self, frame: Option<FrameId>, builder: &mut ProfileBuilder, metrics: SpanMetrics) {
@@ -341,16 +341,16 @@ impl Lane {
     }
 
     /// An event from before what is settled. Its time is taken from the call that it lies in.
-    fn play_late(&mut self, item: Item, builder: &mut ProfileBuilder, metrics: SpanMetrics) {
+    fn play_late(&mut self, item: SpanItem, builder: &mut ProfileBuilder, metrics: SpanMetrics) {
         builder.warn("late-events", || {
             "events came too late to be nested exactly; they stand under what was still open"
                 .to_owned()
         });
         let (Some(frame), ItemKind::Complete) = (item.frame, item.kind) else {
             let time = self.now;
-            return self.play(Item { time, ..item }, builder, metrics);
+            return self.play(SpanItem { time, ..item }, builder, metrics);
         };
-        let around = |open: &Open| open.start <= item.time && open.end >= item.end;
+        let around = |open: &OpenSpan| open.start <= item.time && open.end >= item.end;
         let caller = self.stack.iter().rposition(around);
         let at = match caller {
             Some(caller) => {

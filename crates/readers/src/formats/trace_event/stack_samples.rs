@@ -7,8 +7,8 @@ use perfblame_cct::{
 };
 
 use super::event::Id;
-use super::threads::{Key, Threads};
-use crate::encodings::json::{Cursor, Fault};
+use super::threads::{Key, TraceThreads};
+use crate::encodings::json::{Cursor, JsonFault};
 use crate::v8::{Gaps, layer_of_url, split_location};
 
 /// Samples and frames so far.
@@ -16,7 +16,7 @@ use crate::v8::{Gaps, layer_of_url, split_location};
 pub struct StackSamples {
     frames: Vec<StackFrame>,
     row_of: HashMap<Box<[u8]>, usize>,
-    samples: Vec<Sample>,
+    samples: Vec<StackSample>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -27,7 +27,7 @@ struct StackFrame {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Sample {
+struct StackSample {
     thread: Key,
     time: i64,
     row: usize,
@@ -60,7 +60,7 @@ impl StackSamples {
         id: &str,
         cursor: &mut Cursor<'_>,
         builder: &mut ProfileBuilder,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), JsonFault> {
         let mut name = None;
         let mut parent = None;
         cursor.begin_object()?;
@@ -82,9 +82,9 @@ impl StackSamples {
     pub fn read_sample(
         &mut self,
         cursor: &mut Cursor<'_>,
-        threads: &mut Threads,
+        threads: &mut TraceThreads,
         builder: &mut ProfileBuilder,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), JsonFault> {
         let (mut pid, mut tid, mut time, mut frame) = (Id::Number(0), Id::Number(0), None, None);
         cursor.begin_object()?;
         while let Some(key) = cursor.next_raw_key()? {
@@ -105,7 +105,7 @@ impl StackSamples {
         };
         let row = self.row(frame);
         let thread = (threads.number(pid), threads.number(tid));
-        self.samples.push(Sample { thread, time, row });
+        self.samples.push(StackSample { thread, time, row });
         Ok(())
     }
 
@@ -113,7 +113,7 @@ impl StackSamples {
     pub fn finish(
         mut self,
         builder: &mut ProfileBuilder,
-        threads: &mut Threads,
+        threads: &mut TraceThreads,
         (wall, count): (MetricId, MetricId),
         gaps: &mut Gaps,
     ) {
@@ -173,7 +173,7 @@ impl StackSamples {
     }
 }
 
-fn id<'a>(cursor: &mut Cursor<'a>) -> Result<Id<'a>, Fault> {
+fn id<'a>(cursor: &mut Cursor<'a>) -> Result<Id<'a>, JsonFault> {
     let bytes = unquoted(cursor.raw_value()?);
     let number = str::from_utf8(bytes).ok().and_then(|text| text.parse().ok());
     Ok(number.map_or(Id::Text(bytes), Id::Number))

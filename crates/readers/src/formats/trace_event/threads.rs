@@ -10,7 +10,7 @@ pub type Key = (i64, i64);
 
 /// The threads seen so far.
 #[derive(Default, Debug)]
-pub struct Threads {
+pub struct TraceThreads {
     named: HashMap<Box<[u8]>, i64>,
     ids: HashMap<Key, ThreadId>,
     order: Vec<(Key, ThreadId)>,
@@ -21,7 +21,7 @@ pub struct Threads {
     tracks: HashMap<(i64, StringId), ThreadId>,
 }
 
-impl Threads {
+impl TraceThreads {
     /// The number of a process or thread.
     pub fn number(&mut self, id: Id<'_>) -> i64 {
         match id {

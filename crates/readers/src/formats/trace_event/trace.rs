@@ -7,21 +7,21 @@ use perfblame_cct::{
 
 use super::async_spans::AsyncSpans;
 use super::async_stacks::Hanging;
-use super::event::{Event, RawText};
-use super::spans::{Item, ItemKind, Lane, SpanMetrics, WritingOrder};
+use super::event::{RawText, TraceEvent};
+use super::spans::{ItemKind, Lane, SpanItem, SpanMetrics, WritingOrder};
 use super::stack_samples::StackSamples;
-use super::threads::{Key, Threads};
+use super::threads::{Key, TraceThreads};
 use super::v8::{CpuProfiles, Piece};
-use super::waits::{Step, WaitMetrics, Waits};
-use crate::encodings::json::{Cursor, Fault, Kind, Number};
+use super::waits::{WaitMetrics, WaitStep, Waits};
+use crate::encodings::json::{Cursor, JsonFault, JsonKind, Number};
 use crate::format::ReadOptions;
-use crate::scripts::{Naming, ScriptNames, ScriptOptions, Scripts};
+use crate::scripts::{ScriptNames, ScriptNaming, ScriptOptions, Scripts};
 use crate::v8::{Gaps, Recorded, layer_of_url, sampled_metrics, split_location};
 
 /// Everything known of a trace so far.
-pub struct Trace<'a> {
+pub struct ChromeTrace<'a> {
     pub builder: ProfileBuilder,
-    pub threads: Threads,
+    pub threads: TraceThreads,
     pub stack_samples: StackSamples,
     profiles: CpuProfiles,
     lanes: Vec<Lane>,
@@ -51,7 +51,7 @@ pub struct Trace<'a> {
     last: i64,
 }
 
-impl<'a> Trace<'a> {
+impl<'a> ChromeTrace<'a> {
     pub fn new(options: &ReadOptions<'a>) -> Self {
         let mut builder = options.builder();
         let sampled = sampled_metrics(&mut builder);
@@ -65,7 +65,7 @@ impl<'a> Trace<'a> {
         };
         Self {
             builder,
-            threads: Threads::default(),
+            threads: TraceThreads::default(),
             stack_samples: StackSamples::default(),
             profiles: CpuProfiles::new(options.scripts.async_stacks),
             lanes: Vec::new(),
@@ -94,7 +94,7 @@ impl<'a> Trace<'a> {
     }
 
     /// Takes an event. Faults are those inside its arguments.
-    pub fn event(&mut self, event: &Event<'_>) -> Result<(), Fault> {
+    pub fn event(&mut self, event: &TraceEvent<'_>) -> Result<(), JsonFault> {
         self.events += 1;
         let key = (self.threads.number(event.pid), self.threads.number(event.tid));
         match event.phase {
@@ -103,7 +103,7 @@ impl<'a> Trace<'a> {
                     self.span(event, key, time);
                     self.look(event, key, time)?;
                     if event.name.bytes == b"TimerFire" && event.phase != b'E' {
-                        return self.wait(event, Step::End, key);
+                        return self.wait(event, WaitStep::End, key);
                     }
                 }
                 None => self.damaged("a call without a time"),
@@ -141,7 +141,7 @@ impl<'a> Trace<'a> {
     }
 
     /// Looks at calls that say more than how long they took.
-    fn look(&mut self, event: &Event<'_>, key: Key, time: i64) -> Result<(), Fault> {
+    fn look(&mut self, event: &TraceEvent<'_>, key: Key, time: i64) -> Result<(), JsonFault> {
         let name = event.name.bytes;
         let Some(args) = event.args else { return Ok(()) };
         match name {
@@ -166,7 +166,7 @@ impl<'a> Trace<'a> {
         Ok(())
     }
 
-    fn script(&mut self, key: Key, args: &[u8]) -> Result<(), Fault> {
+    fn script(&mut self, key: Key, args: &[u8]) -> Result<(), JsonFault> {
         self.script_events += 1;
         if self.names_scripts() { self.scripts.event(key.0, args) } else { Ok(()) }
     }
@@ -182,7 +182,7 @@ impl<'a> Trace<'a> {
         self.last = self.last.max(to);
     }
 
-    fn span(&mut self, event: &Event<'_>, key: Key, time: i64) {
+    fn span(&mut self, event: &TraceEvent<'_>, key: Key, time: i64) {
         let lane = match self.last_lane {
             Some((last, lane)) if last == key => lane,
             _ => self.lane(key),
@@ -218,7 +218,7 @@ impl<'a> Trace<'a> {
         let frame = (!nameless).then(|| self.frame(event));
         self.seen(time, end);
         let Self { lanes, order, builder, spans, .. } = self;
-        lanes[lane].push(Item { time, end, frame, kind }, order, builder, *spans);
+        lanes[lane].push(SpanItem { time, end, frame, kind }, order, builder, *spans);
     }
 
     fn lane(&mut self, key: Key) -> usize {
@@ -231,7 +231,7 @@ impl<'a> Trace<'a> {
         lane
     }
 
-    fn async_span(&mut self, event: &Event<'_>, key: Key, time: i64) {
+    fn async_span(&mut self, event: &TraceEvent<'_>, key: Key, time: i64) {
         let time = self.recorded.map_or(time, |recorded| recorded.nearest(time));
         let frame = self.frame(event);
         let category = event.category.text();
@@ -249,7 +249,7 @@ impl<'a> Trace<'a> {
         }
     }
 
-    fn instant(&mut self, event: &Event<'_>, key: Key) -> Result<(), Fault> {
+    fn instant(&mut self, event: &TraceEvent<'_>, key: Key) -> Result<(), JsonFault> {
         let time = event.time.unwrap_or(0);
         let piece = match event.name.bytes {
             b"Profile" => Piece::Start,
@@ -266,7 +266,7 @@ impl<'a> Trace<'a> {
                 if let Some(args) = event.args.filter(|_| self.options.async_stacks) {
                     self.hanging.ask(name, key, time, args)?;
                 }
-                return Step::of(name).map_or(Ok(()), |step| self.wait(event, step, key));
+                return WaitStep::of(name).map_or(Ok(()), |step| self.wait(event, step, key));
             }
         };
         let Some(args) = event.args else { return Ok(()) };
@@ -275,12 +275,12 @@ impl<'a> Trace<'a> {
         self.profiles.read(piece, key, (id, time), args, &mut self.builder)
     }
 
-    fn wait(&mut self, event: &Event<'_>, step: Step, key: Key) -> Result<(), Fault> {
+    fn wait(&mut self, event: &TraceEvent<'_>, step: WaitStep, key: Key) -> Result<(), JsonFault> {
         let (Some(time), Some(args)) = (event.time, event.args) else { return Ok(()) };
         self.waits.read(step, key, time, args, &mut self.builder)
     }
 
-    fn metadata(&mut self, event: &Event<'_>, key: Key) -> Result<(), Fault> {
+    fn metadata(&mut self, event: &TraceEvent<'_>, key: Key) -> Result<(), JsonFault> {
         let wanted: &[u8] = match event.name.bytes {
             b"thread_name" | b"process_name" => b"name",
             b"process_labels" => b"labels",
@@ -305,7 +305,7 @@ impl<'a> Trace<'a> {
     }
 
     /// A worker's own address tells it from its fellows of the same thread name; one made from a blob is new each time.
-    fn worker(&mut self, event: &Event<'_>, key: Key) -> Result<(), Fault> {
+    fn worker(&mut self, event: &TraceEvent<'_>, key: Key) -> Result<(), JsonFault> {
         self.without_duration += 1;
         let thread = number_in(event.args, &[b"data", b"workerThreadId"])?;
         let url = string_in(event.args, &[b"data", b"url"])?;
@@ -319,13 +319,13 @@ impl<'a> Trace<'a> {
         Ok(())
     }
 
-    fn page(&mut self, event: &Event<'_>) -> Result<(), Fault> {
+    fn page(&mut self, event: &TraceEvent<'_>) -> Result<(), JsonFault> {
         self.without_duration += 1;
         let mut cursor = Cursor::new(event.args.unwrap_or(b"{}"));
         if !enter(&mut cursor, b"data")? || !enter(&mut cursor, b"frames")? {
             return Ok(());
         }
-        if cursor.peek()? != Kind::Array {
+        if cursor.peek()? != JsonKind::Array {
             return Ok(());
         }
         cursor.begin_array()?;
@@ -346,7 +346,7 @@ impl<'a> Trace<'a> {
     }
 
     /// The frame of an event's name and category.
-    fn frame(&mut self, event: &Event<'_>) -> FrameId {
+    fn frame(&mut self, event: &TraceEvent<'_>) -> FrameId {
         // Hermes' arguments hold little else; Chrome's are long and never looked at here.
         let hermes = event.args.filter(|args| args.len() < 4096 && contains(args, b"\"funcLine\""));
         self.frame_key.clear();
@@ -378,7 +378,7 @@ impl<'a> Trace<'a> {
         frame
     }
 
-    fn named_function(&mut self, event: &Event<'_>) -> Function {
+    fn named_function(&mut self, event: &TraceEvent<'_>) -> Function {
         let (name, category) = (event.name.text(), event.category.text());
         if let Some((name, file, line, column)) = split_location(&name) {
             return Function {
@@ -399,7 +399,7 @@ impl<'a> Trace<'a> {
     }
 
     /// Hermes puts the place of a function into the arguments.
-    fn hermes_function(&mut self, name: RawText<'_>, args: &[u8]) -> Result<Function, Fault> {
+    fn hermes_function(&mut self, name: RawText<'_>, args: &[u8]) -> Result<Function, JsonFault> {
         let url = string_in(Some(args), &[b"url"])?.unwrap_or_default();
         let line = number_in(Some(args), &[b"funcLine"])?;
         let column = number_in(Some(args), &[b"funcColumn"])?;
@@ -418,7 +418,7 @@ impl<'a> Trace<'a> {
         let mut gaps = Gaps::default();
         self.profiles.close(builder);
         let uses = self.profiles.uses(builder);
-        let mut naming = Naming::new(self.scripts, self.options, uses, builder);
+        let mut naming = ScriptNaming::new(self.scripts, self.options, uses, builder);
         self.waits.locate(&mut naming, builder);
         let names = naming.finish(&self.profiles.positions(builder), builder);
         self.profiles.rename(&names, builder);
@@ -486,8 +486,8 @@ fn contains(bytes: &[u8], what: &[u8]) -> bool {
 }
 
 /// Steps to the value of a key of the object at hand; false when there is none.
-fn enter(cursor: &mut Cursor<'_>, wanted: &[u8]) -> Result<bool, Fault> {
-    if cursor.peek()? != Kind::Object {
+fn enter(cursor: &mut Cursor<'_>, wanted: &[u8]) -> Result<bool, JsonFault> {
+    if cursor.peek()? != JsonKind::Object {
         return Ok(false);
     }
     cursor.begin_object()?;
@@ -500,7 +500,7 @@ fn enter(cursor: &mut Cursor<'_>, wanted: &[u8]) -> Result<bool, Fault> {
     Ok(false)
 }
 
-pub(super) fn string_in(json: Option<&[u8]>, path: &[&[u8]]) -> Result<Option<String>, Fault> {
+pub(super) fn string_in(json: Option<&[u8]>, path: &[&[u8]]) -> Result<Option<String>, JsonFault> {
     let mut cursor = Cursor::new(json.unwrap_or(b"{}"));
     for key in path {
         if !enter(&mut cursor, key)? {
@@ -510,7 +510,7 @@ pub(super) fn string_in(json: Option<&[u8]>, path: &[&[u8]]) -> Result<Option<St
     Ok(cursor.lenient_string()?.map(std::borrow::Cow::into_owned))
 }
 
-pub(super) fn number_in(json: Option<&[u8]>, path: &[&[u8]]) -> Result<Option<i64>, Fault> {
+pub(super) fn number_in(json: Option<&[u8]>, path: &[&[u8]]) -> Result<Option<i64>, JsonFault> {
     let mut cursor = Cursor::new(json.unwrap_or(b"{}"));
     for key in path {
         if !enter(&mut cursor, key)? {

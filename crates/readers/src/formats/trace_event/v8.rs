@@ -5,10 +5,10 @@
 use hashbrown::HashMap;
 use perfblame_cct::{Cursor as Context, MetricId, ProfileBuilder};
 
-use super::threads::{Key, Threads};
-use crate::encodings::json::{Cursor, Fault, Kind};
-use crate::scripts::{Names, Position, Use};
-use crate::v8::{Chunk, Gaps, Recorded, SampledTree};
+use super::threads::{Key, TraceThreads};
+use crate::encodings::json::{Cursor, JsonFault, JsonKind};
+use crate::scripts::{Position, ResolvedNames, Use};
+use crate::v8::{Gaps, Recorded, SampledTree, V8Chunk};
 
 /// All CPU profiles of a trace.
 #[derive(Default, Debug)]
@@ -19,7 +19,7 @@ pub struct CpuProfiles {
     recorded: Option<Recorded>,
     row_of: HashMap<(i64, Box<[u8]>), usize>,
     profiles: Vec<CpuProfile>,
-    chunk: Chunk,
+    chunk: V8Chunk,
 }
 
 #[derive(Default, Debug)]
@@ -79,7 +79,7 @@ impl CpuProfiles {
         (id, time): (&[u8], i64),
         args: &[u8],
         builder: &mut ProfileBuilder,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), JsonFault> {
         self.chunk.clear();
         let result = read_data(&mut Cursor::new(args), &mut self.chunk, builder);
         let row = if piece == Piece::Whole {
@@ -142,7 +142,7 @@ impl CpuProfiles {
     }
 
     /// Gives functions and places their names.
-    pub fn rename(&mut self, names: &Names, builder: &mut ProfileBuilder) {
+    pub fn rename(&mut self, names: &ResolvedNames, builder: &mut ProfileBuilder) {
         for profile in &mut self.profiles {
             let process = profile.process();
             profile.tree.rename(names, process, builder);
@@ -181,7 +181,7 @@ impl CpuProfiles {
     pub fn finish(
         &mut self,
         builder: &mut ProfileBuilder,
-        threads: &mut Threads,
+        threads: &mut TraceThreads,
         metrics: (MetricId, MetricId),
         gaps: &mut Gaps,
     ) {
@@ -204,12 +204,12 @@ impl CpuProfiles {
 /// Finds `data` in the arguments.
 fn read_data(
     cursor: &mut Cursor<'_>,
-    chunk: &mut Chunk,
+    chunk: &mut V8Chunk,
     builder: &mut ProfileBuilder,
-) -> Result<(), Fault> {
+) -> Result<(), JsonFault> {
     cursor.begin_object()?;
     while let Some(key) = cursor.next_raw_key()? {
-        if key == b"data" && cursor.peek()? == Kind::Object {
+        if key == b"data" && cursor.peek()? == JsonKind::Object {
             chunk.read(cursor, builder)?;
         } else {
             cursor.skip_value()?;

@@ -17,10 +17,10 @@ use perfblame_cct::{
     Frame, FrameId, Function, FunctionId, MetricId, ProfileBuilder, StringId, position,
 };
 
-use super::threads::{Key, Threads};
+use super::threads::{Key, TraceThreads};
 use super::v8::CpuProfiles;
-use crate::encodings::json::{Cursor, Fault, Kind, Number};
-use crate::scripts::{Names, Naming, Use};
+use crate::encodings::json::{Cursor, JsonFault, JsonKind, Number};
+use crate::scripts::{ResolvedNames, ScriptNaming, Use};
 use crate::v8::{Recorded, layer_of_url};
 
 /// Frames of a stack that are kept; browsers cut theirs at 200 or less.
@@ -31,17 +31,17 @@ const DEPTH: usize = 1024;
 pub struct Waits {
     /// What of the trace was recorded; all unless said.
     recorded: Option<Recorded>,
-    open: HashMap<Subject, Open>,
+    open: HashMap<WaitSubject, OpenWait>,
     /// Ends whose beginnings have not come; files are not always in order.
-    early: HashMap<Subject, i64>,
-    stacks: HashMap<(Box<[Call]>, Option<i64>), usize>,
+    early: HashMap<WaitSubject, i64>,
+    stacks: HashMap<(Box<[StackCall]>, Option<i64>), usize>,
     /// In the order of the file.
-    stack_rows: Vec<(Box<[Call]>, Option<i64>)>,
+    stack_rows: Vec<(Box<[StackCall]>, Option<i64>)>,
     /// When.
     waited: HashMap<(usize, Key), Vec<(i64, i64)>>,
     names: Vec<(usize, Key)>,
     /// Calls of a process with the functions they are in.
-    located: HashMap<(i64, Call), Use>,
+    located: HashMap<(i64, StackCall), Use>,
 }
 
 /// What waits are written down as.
@@ -57,13 +57,13 @@ pub struct WaitMetrics {
 
 /// A timer of a thread and page, or a request of a process.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-enum Subject {
+enum WaitSubject {
     Timer(Key, Box<[u8]>, i64),
     Request(i64, Box<[u8]>),
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Open {
+struct OpenWait {
     since: i64,
     stack: usize,
     thread: Key,
@@ -73,7 +73,7 @@ struct Open {
 
 /// A frame of a stack: the line is where it calls the next one.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-struct Call {
+struct StackCall {
     name: StringId,
     url: StringId,
     line: u32,
@@ -83,7 +83,7 @@ struct Call {
 
 /// What an event says about a wait.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Step {
+pub enum WaitStep {
     /// `TimerInstall`, `ResourceSendRequest`
     Begin,
     /// `TimerFire`, `ResourceFinish`
@@ -92,7 +92,7 @@ pub enum Step {
     Cancel,
 }
 
-impl Step {
+impl WaitStep {
     /// What an event of this name says.
     pub fn of(name: &[u8]) -> Option<Self> {
         match name {
@@ -118,21 +118,21 @@ impl Waits {
     /// Takes an event's arguments.
     pub fn read(
         &mut self,
-        step: Step,
+        step: WaitStep,
         thread: Key,
         time: i64,
         args: &[u8],
         builder: &mut ProfileBuilder,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), JsonFault> {
         let mut read = Arguments::default();
         read.object(&mut Cursor::new(args), builder)?;
         let subject = match (read.timer, read.request) {
-            (Some(timer), _) => Subject::Timer(thread, read.page.into(), timer),
-            (None, Some(request)) => Subject::Request(thread.0, request.into()),
+            (Some(timer), _) => WaitSubject::Timer(thread, read.page.into(), timer),
+            (None, Some(request)) => WaitSubject::Request(thread.0, request.into()),
             (None, None) => return Ok(()),
         };
         match step {
-            Step::Begin => {
+            WaitStep::Begin => {
                 let early = self.early.remove(&subject).filter(|end| *end >= time);
                 let calls = kept(&read.stack, builder);
                 if calls.is_empty() {
@@ -142,22 +142,22 @@ impl Waits {
                 }
                 let most = read.timeout.map_or(i64::MAX, |ms| ms.saturating_mul(1_000_000));
                 let stack = self.stack(calls, read.moment);
-                let open = Open { since: time, stack, thread, most };
+                let open = OpenWait { since: time, stack, thread, most };
                 match early {
                     Some(end) => self.waited(open, end),
                     None => drop(self.open.insert(subject, open)),
                 }
             }
-            Step::End => match self.open.remove(&subject) {
+            WaitStep::End => match self.open.remove(&subject) {
                 Some(open) if open.since <= time => self.waited(open, time),
                 _ => drop(self.early.entry(subject).or_insert(time)),
             },
-            Step::Cancel => drop(self.open.remove(&subject)),
+            WaitStep::Cancel => drop(self.open.remove(&subject)),
         }
         Ok(())
     }
 
-    fn stack(&mut self, calls: &[Call], moment: Option<i64>) -> usize {
+    fn stack(&mut self, calls: &[StackCall], moment: Option<i64>) -> usize {
         let key = (Box::from(calls), moment);
         if let Some(row) = self.stacks.get(&key) {
             return *row;
@@ -167,7 +167,7 @@ impl Waits {
         self.stack_rows.len() - 1
     }
 
-    fn waited(&mut self, open: Open, end: i64) {
+    fn waited(&mut self, open: OpenWait, end: i64) {
         let most = open.since.saturating_add(open.most.max(0));
         let (since, end) = (open.since, end.clamp(open.since, most));
         let part = match self.recorded {
@@ -184,7 +184,7 @@ impl Waits {
     }
 
     /// Finds the functions that calls are in, where the scripts' texts tell.
-    pub fn locate(&mut self, naming: &mut Naming<'_>, builder: &mut ProfileBuilder) {
+    pub fn locate(&mut self, naming: &mut ScriptNaming<'_>, builder: &mut ProfileBuilder) {
         for (stack, thread) in &self.names {
             for call in &self.stack_rows[*stack].0 {
                 let key = (thread.0, *call);
@@ -204,15 +204,15 @@ impl Waits {
     pub fn finish(
         &self,
         builder: &mut ProfileBuilder,
-        (profiles, names): (&mut CpuProfiles, &Names),
-        threads: &mut Threads,
+        (profiles, names): (&mut CpuProfiles, &ResolvedNames),
+        threads: &mut TraceThreads,
         metrics: WaitMetrics,
     ) {
         if !self.any() {
             return;
         }
         let known = known_functions(builder);
-        let mut frames: HashMap<(i64, Call), FrameId> = HashMap::new();
+        let mut frames: HashMap<(i64, StackCall), FrameId> = HashMap::new();
         for (stack, thread) in &self.names {
             let (calls, moment) = &self.stack_rows[*stack];
             let mut at = moment.and_then(|moment| profiles.asking_at(thread.0, moment, builder));
@@ -248,8 +248,8 @@ impl Waits {
 }
 
 /// A stack, innermost first, without the nameless functions that stand inside the function that asked.
-fn kept<'c>(stack: &'c [Call], builder: &ProfileBuilder) -> &'c [Call] {
-    let nameless = |call: &&Call| builder.symbols.text(call.name).is_empty();
+fn kept<'c>(stack: &'c [StackCall], builder: &ProfileBuilder) -> &'c [StackCall] {
+    let nameless = |call: &&StackCall| builder.symbols.text(call.name).is_empty();
     let inner = stack.iter().take_while(nameless).count();
     match stack.get(inner) {
         Some(named) if stack[..inner].iter().all(|call| call.url == named.url) => &stack[inner..],
@@ -269,7 +269,7 @@ fn known_functions(builder: &ProfileBuilder) -> Known {
     known
 }
 
-fn frame_of(call: Call, known: &Known, builder: &mut ProfileBuilder) -> FrameId {
+fn frame_of(call: StackCall, known: &Known, builder: &mut ProfileBuilder) -> FrameId {
     let nameless = builder.symbols.text(call.name).is_empty();
     // One nameless function that was sampled says nothing about all the others of its script.
     let found = known.get(&(call.name, call.url)).copied().flatten().filter(|found| {
@@ -294,7 +294,7 @@ struct Arguments<'a> {
     timeout: Option<i64>,
     request: Option<&'a [u8]>,
     page: &'a [u8],
-    stack: Vec<Call>,
+    stack: Vec<StackCall>,
     /// What CPU profiles call the moment.
     moment: Option<i64>,
 }
@@ -305,8 +305,8 @@ impl<'a> Arguments<'a> {
         &mut self,
         cursor: &mut Cursor<'a>,
         builder: &mut ProfileBuilder,
-    ) -> Result<(), Fault> {
-        if cursor.peek()? != Kind::Object {
+    ) -> Result<(), JsonFault> {
+        if cursor.peek()? != JsonKind::Object {
             return Ok(());
         }
         cursor.begin_object()?;
@@ -320,7 +320,7 @@ impl<'a> Arguments<'a> {
                 continue;
             };
             match (key, cursor.peek()?) {
-                (b"data" | b"beginData" | b"initiator" | b"stack", Kind::Object) => {
+                (b"data" | b"beginData" | b"initiator" | b"stack", JsonKind::Object) => {
                     cursor.begin_object()?;
                     inside += 1;
                 }
@@ -335,9 +335,9 @@ impl<'a> Arguments<'a> {
                 }
                 (b"requestId", _) => self.request = Some(cursor.raw_value()?),
                 (b"frame", _) => self.page = cursor.raw_value()?,
-                (b"stackTrace", Kind::Array) => self.calls(cursor, 0, builder)?,
+                (b"stackTrace", JsonKind::Array) => self.calls(cursor, 0, builder)?,
                 // The protocol's lines count from 0.
-                (b"callFrames", Kind::Array) => self.calls(cursor, 1, builder)?,
+                (b"callFrames", JsonKind::Array) => self.calls(cursor, 1, builder)?,
                 _ => cursor.skip_value()?,
             }
         }
@@ -348,17 +348,17 @@ impl<'a> Arguments<'a> {
         cursor: &mut Cursor<'a>,
         first_line: i64,
         builder: &mut ProfileBuilder,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), JsonFault> {
         // The same stack may stand in two places.
         self.stack.clear();
         cursor.begin_array()?;
         while cursor.next_element()? {
-            if cursor.peek()? != Kind::Object || self.stack.len() >= DEPTH {
+            if cursor.peek()? != JsonKind::Object || self.stack.len() >= DEPTH {
                 cursor.skip_value()?;
                 continue;
             }
             let empty = builder.string("");
-            let mut call = Call { name: empty, url: empty, line: 0, column: 0, script: 0 };
+            let mut call = StackCall { name: empty, url: empty, line: 0, column: 0, script: 0 };
             cursor.begin_object()?;
             while let Some(key) = cursor.next_raw_key()? {
                 match key {
@@ -384,7 +384,7 @@ impl<'a> Arguments<'a> {
 }
 
 /// A line or column, counted from 1; 0 for none.
-fn from_one(cursor: &mut Cursor<'_>, first: i64) -> Result<u32, Fault> {
+fn from_one(cursor: &mut Cursor<'_>, first: i64) -> Result<u32, JsonFault> {
     let number = cursor.lenient_number()?.and_then(Number::as_i64);
     let number = number.and_then(|number| number.checked_add(first)?.try_into().ok());
     Ok(number.and_then(position).map_or(0, std::num::NonZero::get))

@@ -4,7 +4,7 @@
 use perfblame_cct::{Frame, FrameId, Function, Layer, Profile, ProfileBuilder};
 
 use super::{Ticks, library_frame, script_frame};
-use crate::encodings::json::{Value, parse_prefix, top_level_keys};
+use crate::encodings::json::{JsonValue, parse_prefix, top_level_keys};
 use crate::error::ReadError;
 use crate::format::ReadOptions;
 use crate::input::Input;
@@ -33,22 +33,22 @@ pub fn read(input: Input, options: &ReadOptions) -> Result<Profile, ReadError> {
         }
         (None, _) => {}
     }
-    let code = root.get("code").map(Value::elements);
-    let code: Vec<Value<'_>> = code.into_iter().flatten().collect();
+    let code = root.get("code").map(JsonValue::elements);
+    let code: Vec<JsonValue<'_>> = code.into_iter().flatten().collect();
     let mut frames: Vec<Option<Option<FrameId>>> = vec![None; code.len()];
     let mut ticks = Ticks::default();
-    for tick in root.get("ticks").map(Value::elements).into_iter().flatten() {
-        let Some(time) = tick.get("tm").and_then(Value::as_i64) else {
+    for tick in root.get("ticks").map(JsonValue::elements).into_iter().flatten() {
+        let Some(time) = tick.get("tm").and_then(JsonValue::as_i64) else {
             builder.warn("damaged-records", || "ticks without a time were left out".to_owned());
             continue;
         };
         ticks.stack.clear();
-        let collecting = tick.get("vm").and_then(Value::as_i64) == Some(1);
+        let collecting = tick.get("vm").and_then(JsonValue::as_i64) == Some(1);
         if collecting {
             ticks.stack.push(builder.named_frame("(garbage collector)", Layer::GarbageCollection));
         }
         // Code and the offset in it take turns, innermost first; -1 is code that nobody knows.
-        let places = tick.get("s").map(Value::elements).into_iter().flatten().step_by(2);
+        let places = tick.get("s").map(JsonValue::elements).into_iter().flatten().step_by(2);
         for id in places.skip(usize::from(collecting)) {
             let Some(row) = id.as_u64().and_then(|id| usize::try_from(id).ok()) else { continue };
             let Some(code) = code.get(row) else { continue };
@@ -63,8 +63,8 @@ pub fn read(input: Input, options: &ReadOptions) -> Result<Profile, ReadError> {
 }
 
 /// The frame of a piece of code; none for what runs on behalf of its caller.
-fn frame(code: Value<'_>, builder: &mut ProfileBuilder) -> Option<FrameId> {
-    let text = |key| code.get(key).and_then(Value::as_str).unwrap_or_default();
+fn frame(code: JsonValue<'_>, builder: &mut ProfileBuilder) -> Option<FrameId> {
+    let text = |key| code.get(key).and_then(JsonValue::as_str).unwrap_or_default();
     let (name, kind) = (text("name"), text("kind"));
     Some(match text("type") {
         "SHARED_LIB" => library_frame(name, builder),
