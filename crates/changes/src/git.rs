@@ -3,17 +3,22 @@
 //! Whoever has a repository has git, in the version that wrote it. What is asked for needs few processes: one for the
 //! list of files that differ, one for all contents.
 
+mod base;
 mod blobs;
 mod command;
+mod error;
 mod history;
 mod raw;
+mod snapshot;
 
+pub use base::DefaultBase;
+pub use command::without_git_variables;
+pub use error::GitError;
 pub use history::{Commit, History};
+pub use snapshot::Snapshot;
 
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
-
-use thiserror::Error;
 
 use crate::compare::{ChangedFile, FileVersion, SourceComparison, compare_sources, file_kind};
 use crate::source::MAX_FILE_BYTES;
@@ -22,37 +27,6 @@ use crate::{ChangeSet, Definition, FileChange, FileKind, LineMap};
 use blobs::read_blobs;
 use command::{git, output};
 use raw::{Entry, Mode, RawChange, records};
-
-/// Why git gave no answer.
-#[derive(Error, Debug)]
-pub enum GitError {
-    /// The command is not there or could not be started.
-    #[error("git could not be started: {0}")]
-    Start(String),
-    /// No repository.
-    #[error("{0} is in no git repository")]
-    NoRepository(PathBuf),
-    /// A name that means no commit.
-    #[error("`{0}` is no revision of this repository")]
-    NoRevision(String),
-    /// Git failed.
-    #[error("`{command}` failed: {message}")]
-    Failed {
-        /// The command without its settings.
-        command: String,
-        /// What it said.
-        message: String,
-    },
-    /// Git printed something that it should not.
-    #[error("git printed something unexpected: {0}")]
-    Unexpected(String),
-}
-
-impl GitError {
-    fn start(error: &std::io::Error) -> Self {
-        Self::Start(error.to_string())
-    }
-}
 
 /// A state of the files.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -76,20 +50,10 @@ impl std::fmt::Display for Revision {
 #[derive(Clone, Debug)]
 pub struct Repository {
     root: PathBuf,
+    /// The git directory that all working trees share.
+    common: PathBuf,
     bare: bool,
 }
-
-/// Branches that are the main one in most repositories, most likely first.
-const MAIN_BRANCHES: &[&str] = &[
-    "refs/remotes/origin/HEAD",
-    "refs/remotes/upstream/HEAD",
-    "refs/heads/main",
-    "refs/heads/master",
-    "refs/remotes/origin/main",
-    "refs/remotes/origin/master",
-    "refs/heads/trunk",
-    "refs/heads/develop",
-];
 
 impl Repository {
     /// The repository that a folder is in.
@@ -97,19 +61,28 @@ impl Repository {
         let inside = |question: &str| {
             output(git(folder, ["rev-parse", question]), Vec::new()).map(|text| one_line(&text))
         };
-        let bare = match inside("--is-bare-repository") {
-            Ok(answer) => answer == b"true",
-            Err(GitError::Start(error)) => return Err(GitError::Start(error)),
-            Err(_) => return Err(GitError::NoRepository(folder.to_owned())),
+        let none = |error| match error {
+            GitError::Failed { message, .. } => {
+                GitError::NoRepository { folder: folder.to_owned(), message }
+            }
+            error => error,
         };
+        let bare = inside("--is-bare-repository").map_err(none)? == b"true";
         let question = if bare { "--absolute-git-dir" } else { "--show-toplevel" };
-        let root = inside(question).map_err(|_| GitError::NoRepository(folder.to_owned()))?;
-        Ok(Self { root: path_of(&root), bare })
+        let root = inside(question).map_err(none)?;
+        let common = folder.join(path_of(&inside("--git-common-dir").map_err(none)?));
+        let common = common.canonicalize().unwrap_or(common);
+        Ok(Self { root: path_of(&root), common, bare })
     }
 
     /// The top folder.
     pub fn root(&self) -> &Path {
         &self.root
+    }
+
+    /// The git directory that all working trees of the repository share.
+    pub fn common(&self) -> &Path {
+        &self.common
     }
 
     /// What a name such as `HEAD~3`, `v1.2` or `abc123` means.
@@ -130,53 +103,6 @@ impl Repository {
     /// The commit that `HEAD` is.
     pub fn head(&self) -> Result<Revision, GitError> {
         self.resolve("HEAD")
-    }
-
-    /// The tip of the main branch, and its name; none when no usual name exists.
-    pub fn main_branch(&self) -> Result<Option<(String, Revision)>, GitError> {
-        for name in MAIN_BRANCHES {
-            match self.resolve(name) {
-                Ok(revision) => {
-                    let short = name.trim_start_matches("refs/heads/");
-                    let short = short.trim_start_matches("refs/remotes/");
-                    return Ok(Some((short.to_owned(), revision)));
-                }
-                Err(GitError::NoRevision(_)) => {}
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(None)
-    }
-
-    /// The newest commit that both have among their ancestors.
-    pub fn merge_base(
-        &self,
-        one: &Revision,
-        other: &Revision,
-    ) -> Result<Option<Revision>, GitError> {
-        let (one, other) = (self.commit_of(one)?, self.commit_of(other)?);
-        match output(git(&self.root, ["merge-base", &one, &other]), Vec::new()) {
-            Ok(id) => {
-                Ok(Some(Revision::Commit(String::from_utf8_lossy(&one_line(&id)).into_owned())))
-            }
-            // Without a common ancestor git says nothing and fails.
-            Err(GitError::Failed { message, .. }) if message.is_empty() => Ok(None),
-            Err(error) => Err(error),
-        }
-    }
-
-    /// What the working tree is compared with when nothing is said: where its branch left the main one, or the
-    /// commit before on the main branch itself when there is nothing uncommitted.
-    pub fn default_base(&self) -> Result<Revision, GitError> {
-        let head = self.head()?;
-        if let Some((_, main)) = self.main_branch()?
-            && let Some(base) = self.merge_base(&main, &head)?
-            && base != head
-        {
-            return Ok(base);
-        }
-        let changed = !self.raw_changes(&head, &Revision::WorkingTree)?.is_empty();
-        if changed || self.bare { Ok(head) } else { self.resolve("HEAD~1").or(Ok(head)) }
     }
 
     /// What changed between two revisions.

@@ -22,7 +22,9 @@ pub use classes::{
     class_changes, compare_classes, compare_jars, count_classes,
 };
 pub use compare::{ChangedFile, FileVersion, SourceComparison, compare_sources, file_kind};
-pub use git::{Commit, GitError, History, Repository, Revision};
+pub use git::{
+    Commit, DefaultBase, GitError, History, Repository, Revision, Snapshot, without_git_variables,
+};
 pub use lines::{LineFate, LineMap};
 pub use locate::{FrameQuery, Location, SourceIndex, Why};
 pub use source::{BodyHash, FunctionKind, SourceFile, SourceFunction, functions_in, source_file};

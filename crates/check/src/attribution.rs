@@ -7,21 +7,20 @@ use std::cell::OnceCell;
 
 use perfblame_analysis::{Attribution, Code, Diff, DiffTree, Findings, attribute};
 use perfblame_cct::Warning;
-use perfblame_changes::{ChangeSet, FunctionChange, GitError, History, Repository, SourceIndex};
+use perfblame_changes::{ChangeSet, FunctionChange, GitError, Repository, SourceIndex};
 
-use crate::{Git, Revision};
+use crate::Snapshot;
 
 /// The changes between two revisions, ready to be held against comparisons.
 pub struct ChangedCode<'a> {
-    git: &'a Git,
-    base: &'a Revision,
-    head: &'a Revision,
+    git: &'a Repository,
+    base: &'a Snapshot,
+    head: &'a Snapshot,
     known: OnceCell<Result<Known, GitError>>,
 }
 
 /// What was read.
 struct Known {
-    repository: Repository,
     changes: ChangeSet,
     before: SourceIndex,
     after: SourceIndex,
@@ -38,7 +37,7 @@ impl Known {
 
 impl<'a> ChangedCode<'a> {
     /// For all comparisons of a check.
-    pub fn of(git: &'a Git, base: &'a Revision, head: &'a Revision) -> Self {
+    pub fn of(git: &'a Repository, base: &'a Snapshot, head: &'a Snapshot) -> Self {
         Self { git, base, head, known: OnceCell::new() }
     }
 
@@ -69,39 +68,28 @@ impl<'a> ChangedCode<'a> {
     fn findings(&self, diff: &Diff, tree: &DiffTree) -> Result<Findings, String> {
         let known = self.known.get_or_init(|| self.read()).as_ref().map_err(ToString::to_string)?;
         let ends = self.ends();
-        let history = known.repository.history(&ends[0], &ends[1]).map_err(|it| it.to_string())?;
-        Ok(attribute(diff, tree, &known.code(&|change| newest(&history, change))))
+        let history = self.git.history(&ends[0], &ends[1]).map_err(|it| it.to_string())?;
+        Ok(attribute(
+            diff,
+            tree,
+            &known.code(&|change| {
+                let newest = history.newest(change).ok().flatten()?;
+                Some((newest.id?, newest.title))
+            }),
+        ))
     }
 
     fn read(&self) -> Result<Known, GitError> {
-        let repository = Repository::open(&self.git.root)?;
         let [base, head] =
             [self.base, self.head].map(|it| perfblame_changes::Revision::Commit(it.commit.clone()));
-        let changes = repository.changes(&base, &head)?;
-        let before = SourceIndex::of(&repository, &base)?;
-        let after = SourceIndex::of(&repository, &head)?;
-        Ok(Known { repository, changes, before, after })
+        let changes = self.git.changes(&base, &head)?;
+        let before = SourceIndex::of(self.git, &base)?;
+        let after = SourceIndex::of(self.git, &head)?;
+        Ok(Known { changes, before, after })
     }
 
     /// Between which commits are looked for: what is not committed has none.
     fn ends(&self) -> [perfblame_changes::Revision; 2] {
-        [self.base, self.head].map(|side| {
-            if side.uncommitted {
-                perfblame_changes::Revision::WorkingTree
-            } else {
-                perfblame_changes::Revision::Commit(side.commit.clone())
-            }
-        })
+        [self.base, self.head].map(Snapshot::revision)
     }
-}
-
-/// The newest commit that touched a change, and its title. What is gone was touched by some commit, too: by the only
-/// one, where there is one.
-fn newest(history: &History<'_>, change: &FunctionChange) -> Option<(String, String)> {
-    let touching = change.after.as_ref().and_then(|now| history.touching(now).ok());
-    let newest = touching.and_then(|commits| commits.into_iter().next());
-    let mut all = history.commits();
-    let only = all.next().filter(|_| all.next().is_none());
-    let commit = newest.or_else(|| only.cloned())?;
-    Some((commit.id?, commit.title))
 }

@@ -20,7 +20,7 @@ use crate::machine::surroundings;
 use crate::sequential::{Budget, Reading, Runs, Side, Sides};
 use crate::stored::{About, Shelf, alternating, read_profile};
 use crate::watch::{Event, Watch};
-use crate::{Built, Failure, Home, Revision, key};
+use crate::{Built, Failure, Home, Snapshot, key};
 
 /// What is run.
 #[derive(Clone, Copy)]
@@ -32,7 +32,7 @@ pub struct Subject<'a> {
     /// The user's working tree, where inputs are looked for.
     pub root: &'a Path,
     /// Both revisions.
-    pub revisions: [&'a Revision; 2],
+    pub revisions: [&'a Snapshot; 2],
     /// Their checkouts.
     pub built: [&'a Built; 2],
 }

@@ -18,7 +18,7 @@ use crate::config::Workload;
 use crate::sequential::Decided;
 use crate::trees::described;
 use crate::watch::Watch;
-use crate::{Failure, Revision};
+use crate::{Failure, Snapshot};
 
 /// How a history is walked.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -47,8 +47,8 @@ pub fn bisect(
     cancel: &AtomicBool,
 ) -> Result<Bisection, Failure> {
     let mut session = Session::open(folder, options, watch, cancel)?;
-    let good = session.git.revision(good)?;
-    let bad = session.git.revision(bad)?;
+    let good = session.git.snapshot(good)?;
+    let bad = session.git.snapshot(bad)?;
     if session.git.run(&["merge-base", "--is-ancestor", &good.commit, &bad.commit]).is_err() {
         let why = format!("{} is not among the ancestors of {}", good.name, bad.name);
         return Err(Failure::new("there is no way from the good to the bad commit", why)
@@ -78,8 +78,8 @@ pub fn bisect(
     let mut search = Search { session: &session, good, workload, input, whole, walk };
     search.run(bad, &mut found)?;
     if let [RevisionView { commit: Some(commit), .. }] = &*found.suspects {
-        let culprit = session.git.revision(commit)?;
-        let parent = session.git.revision(&format!("{commit}~1"))?;
+        let culprit = session.git.snapshot(commit)?;
+        let parent = session.git.snapshot(&format!("{commit}~1"))?;
         session.note(&format!("what did {} do?", described(&culprit)));
         found.check = Some(session.check(&parent, &culprit)?);
     }
@@ -111,7 +111,7 @@ fn grown(diff: &Diff) -> f64 {
 
 struct Search<'a> {
     session: &'a Session<'a>,
-    good: Revision,
+    good: Snapshot,
     workload: Workload,
     input: String,
     /// How much slower the bad end is.
@@ -120,7 +120,7 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    fn run(&mut self, mut bad: Revision, found: &mut Bisection) -> Result<(), Failure> {
+    fn run(&mut self, mut bad: Snapshot, found: &mut Bisection) -> Result<(), Failure> {
         let end = bad.clone();
         let mut good = vec![self.good.commit.clone()];
         let mut skipped: Vec<String> = Vec::new();
@@ -130,7 +130,7 @@ impl Search<'_> {
             for commit in &candidates {
                 if !innocent.contains(commit) && self.is_innocent(commit)? {
                     innocent.push(commit.clone());
-                    let revision = self.session.git.revision(commit)?;
+                    let revision = self.session.git.snapshot(commit)?;
                     let why = "it changes nothing but documents".to_owned();
                     self.log(found, &revision, BisectState::Innocent, why);
                 }
@@ -142,14 +142,14 @@ impl Search<'_> {
             // Nothing between, or one that alone can have done it.
             let (Some(next), false) = (next, open.len() == 1) else {
                 for commit in open {
-                    found.suspects.push(view(&self.session.git.revision(commit)?));
+                    found.suspects.push(view(&self.session.git.snapshot(commit)?));
                 }
                 if found.suspects.is_empty() {
                     found.suspects.push(view(&bad));
                 }
                 return Ok(());
             };
-            let revision = self.session.git.revision(next)?;
+            let revision = self.session.git.snapshot(next)?;
             self.session.note(&format!(
                 "{} commits left, trying {}",
                 open.len(),
@@ -166,7 +166,7 @@ impl Search<'_> {
     }
 
     /// Commits that may have done it, the best to try first.
-    fn candidates(&self, bad: &Revision, good: &[String]) -> Result<Vec<String>, Failure> {
+    fn candidates(&self, bad: &Snapshot, good: &[String]) -> Result<Vec<String>, Failure> {
         let excluded: Vec<String> = good.iter().map(|commit| format!("^{commit}")).collect();
         let mut arguments = vec!["rev-list", "--bisect-all"];
         if self.walk == Walk::FirstParent {
@@ -184,7 +184,7 @@ impl Search<'_> {
         let parents = self.session.git.run(&["rev-list", "--parents", "-1", commit])?;
         let parents: Vec<&str> = parents.split_whitespace().skip(1).collect();
         let [parent] = &*parents else { return Ok(false) };
-        let files = self.session.git.changed_files(parent, commit)?;
+        let files = self.session.git.changed_paths(parent, commit)?;
         let mut commands = self.workload.run.shown();
         commands.push_str(self.workload.build.as_deref().unwrap_or(""));
         commands.push_str(&self.input);
@@ -193,7 +193,7 @@ impl Search<'_> {
     }
 
     /// Good, bad, or not to be told.
-    fn judge(&self, revision: &Revision, end: &Revision) -> Result<(BisectState, String), Failure> {
+    fn judge(&self, revision: &Snapshot, end: &Snapshot) -> Result<(BisectState, String), Failure> {
         for factor in [1, MORE_RUNS] {
             let decided = match self.compare([&self.good, revision], factor) {
                 Ok(decided) => decided,
@@ -237,7 +237,7 @@ impl Search<'_> {
         Ok((BisectState::Skipped, "too noisy to tell, with twice the runs".to_owned()))
     }
 
-    fn compare(&self, revisions: [&Revision; 2], factor: u32) -> Result<Decided, Failure> {
+    fn compare(&self, revisions: [&Snapshot; 2], factor: u32) -> Result<Decided, Failure> {
         let workload = Workload {
             max_runs: self.workload.max_runs.saturating_mul(factor),
             budget: self.workload.budget.saturating_mul(factor),
@@ -249,7 +249,7 @@ impl Search<'_> {
         Ok(compared.0)
     }
 
-    fn log(&self, found: &mut Bisection, revision: &Revision, state: BisectState, why: String) {
+    fn log(&self, found: &mut Bisection, revision: &Snapshot, state: BisectState, why: String) {
         self.session.note(&format!("{} is {}: {why}", described(revision), state.name()));
         found.steps.push(BisectStep { revision: view(revision), state, why });
     }

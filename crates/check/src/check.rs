@@ -17,7 +17,7 @@ use crate::metric::{Metric, refuse_foreign_unit, usual_metric};
 use crate::sequential::{Decided, Ended, FALSE_ALARM, Plan, Sides, decide};
 use crate::trees::described;
 use crate::watch::{Event, Watch};
-use crate::{Built, Busy, Failure, Git, Home, Lock, Recipe, Revision, Trees, stored};
+use crate::{Built, Busy, Failure, Home, Lock, Recipe, Repository, Snapshot, Trees, stored};
 
 /// What to check, and how.
 #[derive(Clone, Debug)]
@@ -64,7 +64,7 @@ impl Default for CheckOptions {
 /// A repository that is being checked: nobody else checks it meanwhile.
 pub struct Session<'a> {
     /// The repository.
-    pub git: Git,
+    pub git: Repository,
     /// perfblame's folder in it.
     pub home: Home,
     /// What is run.
@@ -92,9 +92,9 @@ impl<'a> Session<'a> {
         watch: &'a dyn Watch,
         cancel: &'a AtomicBool,
     ) -> Result<Self, Failure> {
-        let git = Git::find(folder)?;
+        let git = Repository::with_working_tree(folder)?;
         let home = Home::of(&git)?;
-        let path = options.config.clone().unwrap_or_else(|| git.root.join(config::FILE));
+        let path = options.config.clone().unwrap_or_else(|| git.root().join(config::FILE));
         let mut config = Config::read(&path)?;
         choose(&mut config, options)?;
         for workload in &config.workloads {
@@ -128,7 +128,7 @@ impl<'a> Session<'a> {
     }
 
     /// A revision built for a workload.
-    pub fn built(&self, revision: &Revision, workload: &Workload) -> Result<Built, Failure> {
+    pub fn built(&self, revision: &Snapshot, workload: &Workload) -> Result<Built, Failure> {
         self.go_on()?;
         let recipe =
             Recipe { build: workload.build.as_deref(), environment: &workload.environment };
@@ -140,7 +140,7 @@ impl<'a> Session<'a> {
     /// Both revisions built; where one cannot be, the failure says which, and whether the other can.
     fn both_built(
         &self,
-        revisions: [&Revision; 2],
+        revisions: [&Snapshot; 2],
         workload: &Workload,
     ) -> Result<[Built; 2], Failure> {
         let [base, head] = revisions.map(|revision| self.built(revision, workload));
@@ -172,7 +172,7 @@ impl<'a> Session<'a> {
     /// alarms that this comparison may spend; `code` lets runs end early that get to no change of it.
     pub fn compare(
         &self,
-        revisions: [&Revision; 2],
+        revisions: [&Snapshot; 2],
         workload: &Workload,
         input: &str,
         share: f64,
@@ -183,7 +183,7 @@ impl<'a> Session<'a> {
         self.go_on()?;
         let started = Instant::now();
         let subject =
-            Subject { workload, input, root: &self.git.root, revisions, built: [&base, &head] };
+            Subject { workload, input, root: self.git.root(), revisions, built: [&base, &head] };
         let around = Around { home: &self.home, watch: self.watch, cancel: self.cancel };
         let mut bench = Bench::new(subject, around)?;
         bench.code = code;
@@ -215,7 +215,7 @@ impl<'a> Session<'a> {
     }
 
     /// Compares two revisions in all workloads and inputs.
-    pub fn check(&self, base: &Revision, head: &Revision) -> Result<Check, Failure> {
+    pub fn check(&self, base: &Snapshot, head: &Snapshot) -> Result<Check, Failure> {
         let mut check = Check {
             base: view(base),
             head: view(head),
@@ -278,12 +278,12 @@ pub fn check(
 ) -> Result<Check, Failure> {
     let session = Session::open(folder, options, watch, cancel)?;
     let head = match &options.head {
-        Some(name) => session.git.revision(name)?,
+        Some(name) => session.git.snapshot(name)?,
         None => session.git.working_tree(session.home.path())?,
     };
     let base = match &options.base {
-        Some(name) => session.git.revision(name)?,
-        None => session.git.default_base(&head)?,
+        Some(name) => session.git.snapshot(name)?,
+        None => session.git.base_of(&head)?,
     };
     session.check(&base, &head)
 }
@@ -346,7 +346,7 @@ fn ended(decided: &Decided, workload: &Workload) -> String {
 }
 
 /// A revision as answers have it.
-pub fn view(revision: &Revision) -> RevisionView {
+pub fn view(revision: &Snapshot) -> RevisionView {
     RevisionView {
         name: revision.name.clone(),
         commit: (!revision.uncommitted).then(|| revision.commit.clone()),

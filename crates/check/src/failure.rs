@@ -5,6 +5,8 @@
 
 use std::path::{Path, PathBuf};
 
+use perfblame_changes::GitError;
+
 /// Lines of a log that are shown.
 const TAIL: usize = 20;
 
@@ -56,6 +58,13 @@ impl Failure {
     /// A file or folder that could not be used.
     pub fn io(what: &str, path: &Path, error: &std::io::Error) -> Self {
         Self::new(format!("cannot {what} {}", path.display()), error)
+    }
+}
+
+impl From<GitError> for Failure {
+    fn from(error: GitError) -> Self {
+        let (what, why) = error.what_and_why();
+        Self { help: error.hint().map(str::to_owned), ..Self::new(what, why) }
     }
 }
 

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use crate::{Failure, Git};
+use crate::{Failure, Repository};
 
 /// How often a lock is tried.
 const PATIENCE: Duration = Duration::from_millis(200);
@@ -40,8 +40,8 @@ pub struct Lock {
 
 impl Home {
     /// The folder of a repository, made when it is not there.
-    pub fn of(git: &Git) -> Result<Self, Failure> {
-        let home = Self { path: git.common.join("perfblame") };
+    pub fn of(git: &Repository) -> Result<Self, Failure> {
+        let home = Self { path: git.common().join("perfblame") };
         for folder in [home.trees(), home.profiles(), home.logs(), home.last()] {
             std::fs::create_dir_all(&folder)
                 .map_err(|error| Failure::io("make", &folder, &error))?;
@@ -77,7 +77,7 @@ impl Home {
     /// Takes the lock. `waits` hears once who holds it.
     pub fn lock(
         &self,
-        git: &Git,
+        git: &Repository,
         busy: Busy,
         cancel: &AtomicBool,
         waits: &dyn Fn(&str),
@@ -125,7 +125,7 @@ impl Home {
     }
 
     /// Removes what a check left that was killed before it could: we hold the lock, so nobody uses it.
-    fn clear_leftovers(&self, git: &Git) {
+    fn clear_leftovers(&self, git: &Repository) {
         unregister(git, &self.trees());
         for entry in entries(&self.trees()) {
             let stamp = entry.with_extension("json");
@@ -150,15 +150,15 @@ impl Home {
 }
 
 /// Takes checkouts below a folder off git's list of working trees.
-pub fn unregister(git: &Git, below: &Path) {
-    for entry in entries(&git.common.join("worktrees")) {
+pub fn unregister(git: &Repository, below: &Path) {
+    for entry in entries(&git.common().join("worktrees")) {
         let place = std::fs::read_to_string(entry.join("gitdir")).unwrap_or_default();
         if Path::new(place.trim()).starts_with(below) {
             let _ = std::fs::remove_dir_all(&entry);
         }
     }
     // An empty folder is one that git would not have made.
-    let _ = std::fs::remove_dir(git.common.join("worktrees"));
+    let _ = std::fs::remove_dir(git.common().join("worktrees"));
 }
 
 /// What is in a folder, sorted.

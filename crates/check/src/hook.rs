@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::home::Home;
-use crate::{Failure, Git};
+use crate::{Failure, Repository};
 
 const BEGIN: &str = "# >>> perfblame >>>";
 const END: &str = "# <<< perfblame <<<";
@@ -28,7 +28,7 @@ pub enum Changed {
 }
 
 /// Puts our block into the hooks. `program` is what they start.
-pub fn install(git: &Git, program: &str) -> Result<Vec<Changed>, Failure> {
+pub fn install(git: &Repository, program: &str) -> Result<Vec<Changed>, Failure> {
     let folder = folder(git)?;
     let mut changed = Vec::new();
     // All are looked at before any is written.
@@ -58,7 +58,7 @@ pub fn install(git: &Git, program: &str) -> Result<Vec<Changed>, Failure> {
 }
 
 /// Takes our block out of the hooks, and away hooks that held nothing else.
-pub fn uninstall(git: &Git) -> Result<Vec<Changed>, Failure> {
+pub fn uninstall(git: &Repository) -> Result<Vec<Changed>, Failure> {
     let folder = folder(git)?;
     let mut changed = Vec::new();
     for hook in HOOKS {
@@ -90,20 +90,8 @@ pub fn take_pending(home: &Home) -> Option<String> {
     Some(commit.trim().to_owned()).filter(|commit| !commit.is_empty())
 }
 
-/// Where git looks for hooks.
-fn folder(git: &Git) -> Result<PathBuf, Failure> {
-    // Asked without our own settings, which turn hooks off.
-    let mut command = std::process::Command::new("git");
-    let output = crate::git::without_git_variables(&mut command)
-        .args(["rev-parse", "--git-path", "hooks"])
-        .current_dir(&git.root)
-        .output()
-        .map_err(|error| Failure::new("cannot run git", error))?;
-    let path = String::from_utf8_lossy(&output.stdout).trim().to_owned();
-    if !output.status.success() || path.is_empty() {
-        return Err(Failure::new("git does not say where its hooks are", ""));
-    }
-    Ok(git.root.join(path))
+fn folder(git: &Repository) -> Result<PathBuf, Failure> {
+    git.hooks()?.ok_or_else(|| Failure::new("git does not say where its hooks are", ""))
 }
 
 fn read(path: &Path) -> Result<Option<String>, Failure> {

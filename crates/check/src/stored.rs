@@ -14,7 +14,7 @@ use perfblame_readers::Tally;
 use serde::{Deserialize, Serialize};
 
 use crate::home::{entries, modified, size, touch};
-use crate::{Failure, Git, Home};
+use crate::{Failure, Home, Repository};
 
 /// The label under which the hash of what a run printed is kept.
 const OUTPUT: &str = "perfblame.output";
@@ -103,13 +103,13 @@ impl Shelf {
 
 /// The newest runs that are kept of a revision: `HEAD~1`, or `HEAD~1/parse` for one of several workloads.
 pub fn stored_runs(folder: &Path, reference: &str) -> Result<Vec<PathBuf>, Failure> {
-    let git = Git::find(folder)?;
+    let git = Repository::with_working_tree(folder)?;
     let home = Home::of(&git)?;
     // Branches have slashes in their names, too.
-    let (revision, workload) = match (git.revision(reference), reference.rsplit_once('/')) {
+    let (revision, workload) = match (git.snapshot(reference), reference.rsplit_once('/')) {
         (Ok(revision), _) => (revision, None),
-        (Err(_), Some((name, workload))) => (git.revision(name)?, Some(workload)),
-        (Err(failure), None) => return Err(failure),
+        (Err(_), Some((name, workload))) => (git.snapshot(name)?, Some(workload)),
+        (Err(error), None) => return Err(error.into()),
     };
     let mut shelves: Vec<(About, u128, Shelf)> = Vec::new();
     for folder in entries(&home.profiles()) {

@@ -7,18 +7,18 @@
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
+use perfblame_changes::without_git_variables;
 use serde::{Deserialize, Serialize};
 
-use crate::git::without_git_variables;
 use crate::home::{entries, modified, size, touch, unregister};
 use crate::process::{run_logged, shell};
 use crate::watch::{Event, Watch};
-use crate::{Failure, Git, Home, Revision, key};
+use crate::{Failure, Home, Repository, Snapshot, key};
 
 /// Checkouts of one repository.
 pub struct Trees<'a> {
     /// The repository.
-    pub git: &'a Git,
+    pub git: &'a Repository,
     /// Where they are kept.
     pub home: &'a Home,
     /// Bytes that are kept.
@@ -57,7 +57,7 @@ struct Stamp {
 
 impl Trees<'_> {
     /// A revision, built; from before where it was built before.
-    pub fn built(&self, revision: &Revision, recipe: Recipe<'_>) -> Result<Built, Failure> {
+    pub fn built(&self, revision: &Snapshot, recipe: Recipe<'_>) -> Result<Built, Failure> {
         let built = self.place(revision, recipe);
         let stamp = stamp_of(&built.path);
         if stamp.is_file() && built.path.is_dir() {
@@ -72,7 +72,7 @@ impl Trees<'_> {
     }
 
     /// Where a revision is or would be.
-    pub fn place(&self, revision: &Revision, recipe: Recipe<'_>) -> Built {
+    pub fn place(&self, revision: &Snapshot, recipe: Recipe<'_>) -> Built {
         let mut parts = vec![revision.tree.as_str(), recipe.build.unwrap_or("")];
         for (name, value) in recipe.environment {
             parts.extend([name.as_str(), value.as_str()]);
@@ -81,21 +81,21 @@ impl Trees<'_> {
         Built { path: self.home.trees().join(&key), key }
     }
 
-    fn check_out(&self, revision: &Revision, path: &Path) -> Result<(), Failure> {
+    fn check_out(&self, revision: &Snapshot, path: &Path) -> Result<(), Failure> {
         self.watch.event(&Event::CheckingOut { revision });
         let folder = path.display().to_string();
         self.git.run(&["worktree", "add", "--quiet", "--detach", &folder, &revision.commit])?;
         if path.join(".gitmodules").is_file() {
             let update = ["submodule", "--quiet", "update", "--init", "--recursive"];
-            self.git.run_in(path, &update).map_err(|failure| Failure {
+            self.git.run_in(path, &update).map_err(|error| Failure {
                 what: format!("cannot check out the submodules of {}", revision.short()),
-                ..failure
+                ..error.into()
             })?;
         }
         Ok(())
     }
 
-    fn build(&self, revision: &Revision, recipe: Recipe<'_>, built: &Built) -> Result<(), Failure> {
+    fn build(&self, revision: &Snapshot, recipe: Recipe<'_>, built: &Built) -> Result<(), Failure> {
         let Some(line) = recipe.build else { return Ok(()) };
         let log = self.home.logs().join(format!("build-{}.log", built.key));
         self.watch.event(&Event::Building { revision, command: line, log: &log });
@@ -137,7 +137,7 @@ impl Trees<'_> {
 }
 
 /// A revision in a sentence.
-pub fn described(revision: &Revision) -> String {
+pub fn described(revision: &Snapshot) -> String {
     if revision.uncommitted {
         return "the working tree".to_owned();
     }
@@ -156,7 +156,7 @@ struct Unfinished<'a> {
 }
 
 impl Unfinished<'_> {
-    fn finish(mut self, revision: &Revision, recipe: Recipe<'_>) -> Result<(), Failure> {
+    fn finish(mut self, revision: &Snapshot, recipe: Recipe<'_>) -> Result<(), Failure> {
         let stamp = Stamp {
             tree: revision.tree.clone(),
             build: recipe.build.map(str::to_owned),

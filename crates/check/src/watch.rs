@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use perfblame_analysis::Verdict;
 
-use crate::Revision;
+use crate::Snapshot;
 
 /// Something that happens.
 #[derive(Clone, Debug)]
@@ -18,12 +18,12 @@ pub enum Event<'a> {
     /// A revision is checked out.
     CheckingOut {
         /// Which.
-        revision: &'a Revision,
+        revision: &'a Snapshot,
     },
     /// A revision is built.
     Building {
         /// Which.
-        revision: &'a Revision,
+        revision: &'a Snapshot,
         /// How.
         command: &'a str,
         /// Where its words go.
@@ -32,7 +32,7 @@ pub enum Event<'a> {
     /// A build ended, well or not.
     Built {
         /// Of what.
-        revision: &'a Revision,
+        revision: &'a Snapshot,
     },
     /// The program is started.
     Running {
@@ -41,7 +41,7 @@ pub enum Event<'a> {
         /// Its input; empty when it has none.
         input: &'a str,
         /// The revision.
-        revision: &'a Revision,
+        revision: &'a Snapshot,
         /// Runs of each side so far.
         done: u32,
         /// Runs of each side at most.

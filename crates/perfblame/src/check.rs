@@ -5,7 +5,8 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use perfblame_analysis::{Check, Verdict};
-use perfblame_check::{Busy, CheckOptions, Git, Home, Walk, config, init};
+use perfblame_changes::Repository;
+use perfblame_check::{Busy, CheckOptions, Home, Walk, config, init};
 use perfblame_report::{
     DiffLook, Look, bisect_json, bisect_text, check_html, check_json, check_markdown, check_sarif,
     check_text,
@@ -75,7 +76,8 @@ pub fn bisect(args: &BisectArgs, terminal: &Terminal) -> anyhow::Result<ExitCode
 
 /// Writes `perfblame.toml`.
 pub fn init(args: &InitArgs, terminal: &Terminal) -> anyhow::Result<()> {
-    let root = Git::find(Path::new(".")).map_or_else(|_| ".".into(), |git| git.root);
+    let root = Repository::with_working_tree(Path::new("."))
+        .map_or_else(|_| ".".into(), |git| git.root().to_owned());
     let path = root.join(config::FILE);
     if path.exists() && !args.force {
         return Err(Failure {
@@ -142,7 +144,8 @@ const KEPT: [(CheckFormat, &str); 5] = [
 
 /// Keeps an answer for `check --last`. That it cannot be kept is no failure of the check.
 pub fn remember(here: &Path, answer: &Check) {
-    let Ok(home) = Git::find(here).and_then(|git| Home::of(&git)) else { return };
+    let Ok(git) = Repository::with_working_tree(here) else { return };
+    let Ok(home) = Home::of(&git) else { return };
     let look = Look { width: 100, unicode: true, colour: false };
     for (format, name) in KEPT {
         let plain = CheckOutput { format, output: None, html: None, limit: 10 };
@@ -151,7 +154,7 @@ pub fn remember(here: &Path, answer: &Check) {
 }
 
 fn last(here: &Path, how: &CheckOutput) -> anyhow::Result<ExitCode> {
-    let home = Home::of(&Git::find(here)?)?;
+    let home = Home::of(&Repository::with_working_tree(here)?)?;
     let name = KEPT.iter().find(|(format, _)| *format == how.format).map_or("", |(_, name)| name);
     let path = home.last().join(name);
     let text = std::fs::read(&path).map_err(|_| Failure {

@@ -187,19 +187,18 @@ fn in_repository(
     head: Option<&str>,
 ) -> anyhow::Result<SourceSides> {
     let repository = Repository::open(folder)?;
-    let base = match base {
-        Some(name) => repository.resolve(name)?,
-        None => repository.default_base()?,
-    };
     let head = match head {
         Some(name) => repository.resolve(name)?,
         None => Revision::WorkingTree,
     };
+    let base = match base {
+        Some(name) => repository.resolve(name)?,
+        None => repository.default_base(&head)?.revision,
+    };
     let set = repository.changes(&base, &head)?;
     let history = repository.history(&base, &head)?;
     let commit = |function: &FunctionChange| {
-        let Some(after) = &function.after else { return Ok(None) };
-        let newest = history.touching(after)?.into_iter().next();
+        let newest = history.newest(function)?;
         Ok::<_, anyhow::Error>(newest.and_then(|commit| Some((commit.id?, commit.title))))
     };
     let commits = if set.functions.len() > MOST_COMMITS {

@@ -5,6 +5,7 @@ use std::io;
 
 use anstyle::{AnsiColor, Style};
 use perfblame_analysis::{DiffError, LoadError, ShowError};
+use perfblame_changes::GitError;
 use perfblame_record::RecordError;
 use perfblame_report::NoTimes;
 
@@ -77,6 +78,10 @@ fn in_words(error: &anyhow::Error) -> Failure {
         let log = error.log.as_ref().map(|log| format!("the whole log: {}", log.display()));
         let why: Vec<String> = [error.why.clone()].into_iter().chain(log).collect();
         return Failure { what: error.what.clone(), why: why.join("\n"), help: error.help.clone() };
+    }
+    if let Some(error) = error.downcast_ref::<GitError>() {
+        let (what, why) = error.what_and_why();
+        return Failure { what, why, help: error.hint().map(str::to_owned) };
     }
     if let Some(error) = error.downcast_ref::<LoadError>() {
         return Failure {

@@ -4,8 +4,9 @@ use std::fs::File;
 use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
 
+use perfblame_changes::Repository;
 use perfblame_check::hook::{self, Changed};
-use perfblame_check::{Busy, CheckOptions, Git, Home, Unwatched};
+use perfblame_check::{Busy, CheckOptions, Home, Unwatched};
 use perfblame_report::{DiffLook, check_text};
 
 use crate::args::{FailOn, HookArgs, HookCommand};
@@ -16,7 +17,7 @@ use crate::terminal::Terminal;
 use crate::watching::Watching;
 
 pub fn run(args: &HookArgs, terminal: &Terminal) -> anyhow::Result<ExitCode> {
-    let git = Git::find(Path::new("."))?;
+    let git = Repository::with_working_tree(Path::new("."))?;
     let changed = match &args.command {
         HookCommand::Install => hook::install(&git, &program())?,
         HookCommand::Uninstall => hook::uninstall(&git)?,
@@ -48,7 +49,7 @@ fn program() -> String {
     }
 }
 
-fn started(hook: &str, git: &Git, terminal: &Terminal) -> anyhow::Result<ExitCode> {
+fn started(hook: &str, git: &Repository, terminal: &Terminal) -> anyhow::Result<ExitCode> {
     let home = Home::of(git)?;
     match hook {
         "post-commit" => after_commit(git, &home, terminal).map(|()| ExitCode::SUCCESS),
@@ -64,13 +65,13 @@ fn started(hook: &str, git: &Git, terminal: &Terminal) -> anyhow::Result<ExitCod
 }
 
 /// Shows what the last background check said, and starts the next.
-fn after_commit(git: &Git, home: &Home, terminal: &Terminal) -> anyhow::Result<()> {
+fn after_commit(git: &Repository, home: &Home, terminal: &Terminal) -> anyhow::Result<()> {
     let unseen = home.last().join("unseen");
     if let Ok(text) = std::fs::read_to_string(&unseen) {
         terminal.note(&format!("the last check: {}", text.trim()));
         let _ = std::fs::remove_file(&unseen);
     }
-    let head = git.revision("HEAD")?;
+    let head = git.snapshot("HEAD")?;
     hook::set_pending(home, &head.commit)?;
     let log = File::create(home.last().join("background.log"))?;
     let program = std::env::current_exe()?;
@@ -82,7 +83,7 @@ fn after_commit(git: &Git, home: &Home, terminal: &Terminal) -> anyhow::Result<(
     } else {
         Command::new(program)
     };
-    command.args(["hook", "run", "background"]).current_dir(&git.root);
+    command.args(["hook", "run", "background"]).current_dir(git.root());
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
     #[cfg(unix)]
     std::os::unix::process::CommandExt::process_group(&mut command, 0);
@@ -91,7 +92,7 @@ fn after_commit(git: &Git, home: &Home, terminal: &Terminal) -> anyhow::Result<(
 }
 
 /// Checks the commit that waits. Of several that were made meanwhile, only the newest waits.
-fn in_background(git: &Git, home: &Home) -> anyhow::Result<()> {
+fn in_background(git: &Repository, home: &Home) -> anyhow::Result<()> {
     let cancel = output::cancel_on_signals();
     while let Some(commit) = {
         let lock = home.lock(git, Busy::Wait, cancel, &|_| ())?;

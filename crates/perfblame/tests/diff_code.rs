@@ -95,3 +95,32 @@ fn changes_between_revisions_come_with_their_commit() {
     let errors = folder.fails(&["diff", "old", "new", "--base", "HEAD"]);
     assert!(errors.contains("--repo"), "{errors}");
 }
+
+/// A hook that git starts has variables that point to the repository it was started in.
+#[test]
+fn the_environment_of_a_hook_changes_nothing() {
+    let repository = Repository::new();
+    let folder = &repository.0;
+    runs(folder);
+    repository.commit("Start", &[("lib/app.js", &program(FAST))]);
+    repository.commit("Count letters", &[("lib/app.js", &program(SLOW))]);
+    let arguments = ["diff", "old", "new", "--format", "json", "--repo", "."];
+    let plain = folder.run(&arguments);
+    let mut hooked = folder.perfblame(&arguments);
+    for (name, value) in [
+        ("GIT_DIR", "/nowhere/.git"),
+        ("GIT_WORK_TREE", "/nowhere"),
+        ("GIT_INDEX_FILE", "/nowhere/.git/index"),
+        ("GIT_OBJECT_DIRECTORY", "/nowhere/.git/objects"),
+        ("GIT_PREFIX", "nowhere/"),
+        ("GIT_EXTERNAL_DIFF", "false"),
+        ("GIT_PAGER", "false"),
+    ] {
+        hooked.env(name, value);
+    }
+    let hooked = hooked.output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&hooked.stderr), String::from_utf8_lossy(&plain.stderr));
+    assert_eq!(hooked.stdout, plain.stdout);
+    let said = String::from_utf8_lossy(&plain.stdout);
+    assert!(said.contains(&repository.git(&["rev-parse", "HEAD"])), "{said}");
+}

@@ -8,7 +8,7 @@ use std::rc::Rc;
 use std::thread;
 
 use super::GitError;
-use super::command::{git, shown};
+use super::command::{git, name};
 
 /// How many questions may wait for their answer: git works on the next while we look at the last. They fit into the
 /// pipe, so that asking never blocks.
@@ -119,7 +119,7 @@ pub(super) fn read_blobs(
         return Ok(Vec::new());
     }
     let mut command = git(root, ["cat-file", "--batch", "--buffer"]);
-    let shown = shown(&command);
+    let name = name(&command);
     let mut child = command
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -149,7 +149,7 @@ pub(super) fn read_blobs(
     let _ = child.wait();
     if answers.len() < ids.len() {
         let message = format!("{} of {} files were read", answers.len(), ids.len());
-        return Err(GitError::Failed { command: shown, message });
+        return Err(GitError::Failed { command: name, message });
     }
     Ok(answers)
 }

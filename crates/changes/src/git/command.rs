@@ -1,7 +1,8 @@
-//! Running git so that nobody's settings change what it prints.
+//! Running git so that neither settings nor variables change what it prints.
 //!
 //! Only commands made for scripts are used, with NUL between records. Settings that would run programs of the
-//! repository's choosing are switched off, and nothing is ever written or locked.
+//! repository's choosing are off, and nothing is locked that need not be. Git tells its hooks about the user's
+//! repository by variables; a command that inherited them would look there, whatever folder it is started in.
 
 use std::ffi::OsStr;
 use std::io::{Read, Write};
@@ -11,27 +12,87 @@ use std::thread;
 
 use super::GitError;
 
-/// A command in a repository.
-pub(super) fn git<S: AsRef<OsStr>>(root: &Path, arguments: impl IntoIterator<Item = S>) -> Command {
-    let mut command = Command::new("git");
+/// Variables with which git would find another repository or other objects, as it sets them for hooks.
+const OF_HOOKS: [&str; 13] = [
+    "GIT_DIR",
+    "GIT_WORK_TREE",
+    "GIT_IMPLICIT_WORK_TREE",
+    "GIT_INDEX_FILE",
+    "GIT_PREFIX",
+    "GIT_COMMON_DIR",
+    "GIT_NAMESPACE",
+    "GIT_OBJECT_DIRECTORY",
+    "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+    "GIT_QUARANTINE_PATH",
+    "GIT_SHALLOW_FILE",
+    "GIT_GRAFT_FILE",
+    "GIT_INTERNAL_SUPER_PREFIX",
+];
+
+/// Variables of users that change what git prints or how it reads names.
+const OF_USERS: [&str; 8] = [
+    "GIT_EXTERNAL_DIFF",
+    "GIT_DIFF_OPTS",
+    "GIT_PAGER",
+    "GIT_GLOB_PATHSPECS",
+    "GIT_NOGLOB_PATHSPECS",
+    "GIT_ICASE_PATHSPECS",
+    "GIT_DEFAULT_HASH",
+    "GIT_REPLACE_REF_BASE",
+];
+
+/// What stands in front of every command.
+const SETTINGS: [&str; 23] = [
+    "--no-pager",
+    "--no-optional-locks",
+    "--literal-pathspecs",
+    "-c",
+    "core.quotePath=off",
+    "-c",
+    "core.fsmonitor=false",
+    "-c",
+    "core.preloadIndex=true",
+    "-c",
+    "core.hooksPath=/dev/null",
+    "-c",
+    "advice.detachedHead=false",
+    "-c",
+    "diff.ignoreSubmodules=none",
+    "-c",
+    "diff.renameLimit=2000",
+    "-c",
+    "log.showSignature=false",
+    "-c",
+    "i18n.logOutputEncoding=UTF-8",
+    "-c",
+    "color.ui=false",
+];
+
+/// Frees a command of what git tells hooks about the user's repository.
+pub fn without_git_variables(command: &mut Command) -> &mut Command {
+    for name in OF_HOOKS {
+        command.env_remove(name);
+    }
     command
-        .arg("-C")
-        .arg(root)
-        .args(["--no-pager", "--no-optional-locks", "--literal-pathspecs"])
-        .args(["-c", "core.quotepath=off", "-c", "core.fsmonitor=false"])
-        .args(["-c", "diff.ignoreSubmodules=none", "-c", "diff.renameLimit=2000"])
-        .args(["-c", "core.preloadIndex=true", "-c", "log.showSignature=false"])
-        .args(arguments)
-        .env("LC_ALL", "C")
-        .env("GIT_TERMINAL_PROMPT", "0")
-        .env_remove("GIT_EXTERNAL_DIFF")
-        .env_remove("GIT_DIFF_OPTS");
+}
+
+/// A command in a folder.
+pub(super) fn git<S: AsRef<OsStr>>(
+    folder: &Path,
+    arguments: impl IntoIterator<Item = S>,
+) -> Command {
+    let mut command = Command::new("git");
+    without_git_variables(&mut command).arg("-C").arg(folder).args(SETTINGS).args(arguments);
+    for name in OF_USERS {
+        command.env_remove(name);
+    }
+    command.env("LC_ALL", "C").env("GIT_TERMINAL_PROMPT", "0");
     command
 }
 
 /// What a command prints; an error when it fails.
 pub(super) fn output(mut command: Command, input: Vec<u8>) -> Result<Vec<u8>, GitError> {
-    let shown = shown(&command);
+    let name = name(&command);
     let mut child = command
         .stdin(if input.is_empty() { Stdio::null() } else { Stdio::piped() })
         .stdout(Stdio::piped())
@@ -67,15 +128,17 @@ pub(super) fn output(mut command: Command, input: Vec<u8>) -> Result<Vec<u8>, Gi
         return Ok(answer);
     }
     let message = String::from_utf8_lossy(&complaints).trim().to_owned();
-    Err(GitError::Failed { command: shown, message })
+    Err(GitError::Failed { command: name, message })
 }
 
-/// The command as a person would type it, without our settings.
-pub(super) fn shown(command: &Command) -> String {
-    let words: Vec<String> =
-        command.get_args().map(|word| word.to_string_lossy().into_owned()).collect();
-    let names = ["rev-parse", "merge-base", "diff-tree", "diff-index", "ls-files", "ls-tree"];
-    let names = [&names[..], &["log", "cat-file", "symbolic-ref", "for-each-ref"]].concat();
-    let from = words.iter().position(|word| names.contains(&word.as_str())).unwrap_or(0);
-    format!("git {}", words[from..].join(" "))
+/// A text that a command prints, without the line break at its end.
+pub(super) fn text(command: Command) -> Result<String, GitError> {
+    let answer = output(command, Vec::new())?;
+    Ok(String::from_utf8_lossy(&answer).trim_end_matches('\n').to_owned())
+}
+
+/// Which of git's commands it is: the word behind the folder and our settings.
+pub(super) fn name(command: &Command) -> String {
+    let word = command.get_args().nth(2 + SETTINGS.len());
+    word.map(|word| word.to_string_lossy().into_owned()).unwrap_or_default()
 }

@@ -4,6 +4,8 @@
 //! changed are listed once; a question then follows the function's lines from child to parent, and only contents of
 //! the files they are in are read and compared.
 
+mod deleted;
+
 use std::cell::RefCell;
 use std::fmt::Write as _;
 use std::rc::Rc;
@@ -15,7 +17,7 @@ use super::command::{git, output};
 use super::raw::{Entry, Mode, RawChange, record};
 use super::{GitError, Repository, Revision, lossy};
 use crate::source::MAX_FILE_BYTES;
-use crate::{Definition, LineMap};
+use crate::{Definition, FunctionChange, LineMap};
 
 /// A commit, or what is not committed yet.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -30,6 +32,13 @@ pub struct Commit {
     pub time: i64,
 }
 
+impl Commit {
+    fn uncommitted() -> Self {
+        let title = "not committed yet".to_owned();
+        Self { id: None, title, author: String::new(), time: 0 }
+    }
+}
+
 /// The commits of a range with the files that they changed.
 #[derive(Debug)]
 pub struct History<'a> {
@@ -38,6 +47,7 @@ pub struct History<'a> {
     commits: Vec<Step>,
     /// Changes in the working tree that are in no commit.
     uncommitted: Option<Vec<RawChange>>,
+    base: String,
     head: String,
     reader: RefCell<Option<Blobs>>,
     /// Maps that were made already, by both contents.
@@ -94,12 +104,25 @@ impl<'a> History<'a> {
             Revision::Commit(_) => None,
         };
         let (reader, maps) = (RefCell::new(None), RefCell::new(HashMap::new()));
-        Ok(Self { repository, commits, uncommitted, head: to, reader, maps })
+        Ok(Self { repository, commits, uncommitted, base: from, head: to, reader, maps })
     }
 
     /// All commits of the range, children before parents.
     pub fn commits(&self) -> impl Iterator<Item = &Commit> {
         self.commits.iter().map(|step| &step.commit)
+    }
+
+    /// The commit behind a change: the newest that touched the function, or the one that deleted it. Where neither is
+    /// found, it was the only commit of the range, if there is only one.
+    pub fn newest(&self, change: &FunctionChange) -> Result<Option<Commit>, GitError> {
+        let found = match (&change.after, &change.before) {
+            (Some(after), _) => self.touching(after)?.into_iter().next(),
+            (None, Some(before)) => self.deleting(before)?,
+            (None, None) => None,
+        };
+        let mut all = self.commits();
+        let only = all.next().filter(|_| all.next().is_none());
+        Ok(found.or_else(|| only.cloned()))
     }
 
     /// The commits that touched a function as the head of the range has it, newest first.
@@ -112,8 +135,7 @@ impl<'a> History<'a> {
         if let Some(changes) = &self.uncommitted {
             let (before, touched) = self.step_back(&start, changes)?;
             if touched {
-                let title = "not committed yet".to_owned();
-                found.push(Commit { id: None, title, author: String::new(), time: 0 });
+                found.push(Commit::uncommitted());
             }
             start = before;
         }

@@ -133,11 +133,12 @@ fn revisions_bases_and_what_is_none() {
     assert_eq!(repository.resolve("HEAD~1").unwrap(), first);
     assert_eq!(repository.merge_base(&topic, &main).unwrap(), Some(first.clone()));
     assert_eq!(repository.main_branch().unwrap().unwrap(), ("main".to_owned(), main));
-    assert_eq!(repository.default_base().unwrap(), first);
+    let base = repository.default_base(&Revision::WorkingTree).unwrap();
+    assert_eq!((base.revision, base.branch.as_deref()), (first.clone(), Some("main")));
     for name in ["nothing", "--all", "", "HEAD~9"] {
         assert!(matches!(repository.resolve(name), Err(GitError::NoRevision(_))), "{name}");
     }
-    assert!(matches!(Repository::open(Path::new("/")), Err(GitError::NoRepository(_))));
+    assert!(matches!(Repository::open(Path::new("/")), Err(GitError::NoRepository { .. })));
     assert_eq!(repository.resolve("topic").unwrap(), repository.head().unwrap());
 }
 
@@ -249,4 +250,123 @@ fn line_ends_of_the_working_tree_do_not_matter() {
     let base = drawn.commit("one");
     drawn.write("a.py", LONG.replace('\n', "\r\n"));
     assert_eq!(kinds(&drawn, &base, &Revision::WorkingTree), [""; 0]);
+}
+
+/// The base that `diff --repo` takes, which must be the one that `check` takes.
+fn base(drawn: &Drawn) -> Result<String, &'static str> {
+    let repository = drawn.open();
+    let scratch = repository.common().to_owned();
+    let of_diff = repository.default_base(&Revision::WorkingTree);
+    let of_check = repository.working_tree(&scratch).and_then(|head| repository.base_of(&head));
+    let of_diff = of_diff.map(|base| match base.revision {
+        Revision::Commit(id) => id,
+        Revision::WorkingTree => "working tree".to_owned(),
+    });
+    let of_check = of_check.map(|base| base.commit);
+    assert_eq!(of_diff, of_check);
+    of_diff.map_err(|error| error.code())
+}
+
+fn id(revision: &Revision) -> Result<String, &'static str> {
+    match revision {
+        Revision::Commit(id) => Ok(id.clone()),
+        Revision::WorkingTree => Err("no commit"),
+    }
+}
+
+#[test]
+fn everybody_compares_with_the_same_base() {
+    let upstream = Drawn::new();
+    upstream.write("a.py", LONG);
+    let first = upstream.commit("one");
+    assert_eq!(base(&upstream), Err("nothing-before"), "a first commit");
+    upstream.write("a.py", LONG.replace("* 2", "* 3"));
+    assert_eq!(base(&upstream), id(&first), "main with changes");
+    let second = upstream.commit("two");
+    assert_eq!(base(&upstream), id(&first), "main without changes");
+    // Written again with the same content: nothing changed.
+    upstream.write("a.py", LONG.replace("* 2", "* 3"));
+    assert_eq!(base(&upstream), id(&first));
+    upstream.write("new.py", LONG);
+    assert_eq!(base(&upstream), id(&second), "an untracked file is a change");
+
+    let clone = |options: &[&str]| {
+        let drawn = Drawn::new();
+        let from = format!("file://{}", upstream.folder.display());
+        std::fs::remove_dir_all(drawn.folder.join(".git")).unwrap();
+        drawn.git(&[&["clone", "-q"], options, &[&from, "."]].concat());
+        drawn.git(&["config", "user.name", "Ann"]);
+        drawn.git(&["config", "user.email", "ann@example.invalid"]);
+        drawn
+    };
+    let feature = clone(&[]);
+    feature.git(&["checkout", "-q", "-b", "feature"]);
+    feature.write("b.py", LONG);
+    feature.commit("three");
+    feature.write("b.py", "");
+    let fourth = feature.commit("four");
+    assert_eq!(base(&feature), id(&second), "a branch of origin/main");
+    feature.write("b.py", LONG);
+    assert_eq!(base(&feature), id(&second), "the same with changes");
+    feature.git(&["checkout", "-q", "--force", "--detach", "HEAD~1"]);
+    assert_eq!(base(&feature), id(&second), "a detached head");
+    feature.git(&["checkout", "-q", "--detach", "origin/main"]);
+    assert_eq!(base(&feature), id(&first), "a detached head on the main branch");
+    let head = feature.open().resolve("feature").unwrap();
+    assert_eq!(head, fourth);
+    let of_branch = feature.open().default_base(&head).unwrap();
+    assert_eq!(of_branch.revision, second, "of another branch than the one checked out");
+    assert_eq!(of_branch.branch.as_deref(), Some("origin/HEAD"));
+
+    let shallow = clone(&["--depth", "1"]);
+    assert_eq!(base(&shallow), Err("nothing-before"));
+    shallow.write("a.py", "");
+    assert_eq!(base(&shallow), id(&second), "its only commit");
+}
+
+#[test]
+fn the_commit_that_deleted_a_function_is_found() {
+    let drawn = Drawn::new();
+    let function = |name: &str, body: &str| {
+        format!(
+            "function {name}(list) {{\n  let sum = 0;\n  for (const it of list) sum += {body};\n  return sum;\n}}\n\n"
+        )
+    };
+    let [first, second, third] = ["it.size", "it.weight * 2", "it.price"];
+    let start = function("f", first) + &function("g", second) + &function("h", third);
+    drawn.write("a.js", &start);
+    drawn.write("gone.js", function("whole", first));
+    let base = drawn.commit("base");
+    drawn.write("a.js", start.replace("it.weight * 2", "it.weight * 3"));
+    drawn.commit("change g");
+    drawn.git(&["mv", "a.js", "b.js"]);
+    drawn.commit("rename the file");
+    drawn.git(&["checkout", "-q", "-b", "side"]);
+    drawn.write("b.js", function("f", first) + &function("h", third));
+    drawn.commit("delete g");
+    drawn.git(&["checkout", "-q", "main"]);
+    drawn.git(&["rm", "-q", "gone.js"]);
+    drawn.commit("delete the file");
+    drawn.git(&["merge", "-q", "side", "-m", "merge"]);
+    drawn.write("b.js", function("f", "it.size + 1") + &function("h", third));
+    let head = drawn.commit("change f");
+    drawn.write("b.js", function("f", "it.size + 1"));
+
+    let repository = drawn.open();
+    let commits = |head: &Revision| {
+        let changes = repository.changes(&base, head).unwrap();
+        let history = repository.history(&base, head).unwrap();
+        let described = |change: &crate::FunctionChange| {
+            let name = &change.after.as_ref().or(change.before.as_ref()).unwrap().name;
+            let commit = history.newest(change).unwrap();
+            format!("{:?} {name}: {}", change.kind, commit.map_or(String::new(), |it| it.title))
+        };
+        changes.functions.iter().map(described).collect::<Vec<_>>()
+    };
+    let expected =
+        ["Moved f: change f", "Moved h: ", "Deleted g: delete g", "Deleted whole: delete the file"];
+    assert_eq!(commits(&head), expected);
+    let uncommitted = commits(&Revision::WorkingTree);
+    assert!(uncommitted.contains(&"Deleted h: not committed yet".to_owned()), "{uncommitted:?}");
+    assert!(uncommitted.contains(&"Deleted g: delete g".to_owned()), "{uncommitted:?}");
 }

@@ -1,0 +1,119 @@
+//! Why git gave no answer: a code for programs, the data, and a next step.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+/// Why git gave no answer.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum GitError {
+    /// The command is missing or could not be started.
+    Start(String),
+    /// The folder is not in a repository that git would use.
+    NoRepository {
+        /// Where one was looked for.
+        folder: PathBuf,
+        /// What git said.
+        message: String,
+    },
+    /// A bare repository, where a working tree is needed.
+    NoWorkingTree(PathBuf),
+    /// A name that means no commit.
+    NoRevision(String),
+    /// The first commit, or the oldest of a shallow clone, has nothing to be compared with.
+    NothingBefore,
+    /// A file of git's could not be used.
+    Copy {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        message: String,
+    },
+    /// Git failed.
+    Failed {
+        /// Which of its commands.
+        command: String,
+        /// What it said.
+        message: String,
+    },
+    /// Git printed something that it should not.
+    Unexpected(String),
+}
+
+impl GitError {
+    pub(super) fn start(error: &std::io::Error) -> Self {
+        Self::Start(error.to_string())
+    }
+
+    pub(super) fn copy(path: &Path, error: &std::io::Error) -> Self {
+        Self::Copy { path: path.to_owned(), message: error.to_string() }
+    }
+
+    /// A word for programs.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Start(_) => "git-missing",
+            Self::NoRepository { .. } => "no-repository",
+            Self::NoWorkingTree(_) => "no-working-tree",
+            Self::NoRevision(_) => "no-revision",
+            Self::NothingBefore => "nothing-before",
+            Self::Copy { .. } => "copy-failed",
+            Self::Failed { .. } => "git-failed",
+            Self::Unexpected(_) => "git-unexpected",
+        }
+    }
+
+    /// What to do next.
+    pub fn hint(&self) -> Option<&'static str> {
+        match self {
+            Self::Start(_) => Some("install git, and make sure it is found"),
+            Self::NoRepository { .. } | Self::NoWorkingTree(_) => {
+                Some("run this inside of a git repository with a working tree")
+            }
+            Self::NoRevision(_) => Some(
+                "name a commit, a branch or a tag; in a shallow clone, fetch more of its history",
+            ),
+            Self::NothingBefore => {
+                Some("name a base; in a shallow clone, fetch more of its history")
+            }
+            Self::Copy { .. } | Self::Failed { .. } | Self::Unexpected(_) => None,
+        }
+    }
+
+    /// What failed, and why.
+    pub fn what_and_why(&self) -> (String, String) {
+        let (what, why) = match self {
+            Self::Start(message) => ("cannot run git", message.clone()),
+            Self::NoRepository { message, .. } => {
+                ("there is no git repository here", message.clone())
+            }
+            Self::NoWorkingTree(root) => (
+                "there is no git repository with a working tree here",
+                format!("{} is bare", root.display()),
+            ),
+            Self::NoRevision(name) => {
+                let what = format!("there is no revision `{name}`");
+                return (what, "git does not know it".to_owned());
+            }
+            Self::NothingBefore => {
+                ("there is nothing to compare with", "this is the first commit".to_owned())
+            }
+            Self::Copy { path, message } => {
+                return (format!("cannot copy {}", path.display()), message.clone());
+            }
+            Self::Failed { command, message } => {
+                return (format!("git {command} failed"), message.clone());
+            }
+            Self::Unexpected(text) => ("git printed something unexpected", text.clone()),
+        };
+        (what.to_owned(), why)
+    }
+}
+
+impl fmt::Display for GitError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (what, why) = self.what_and_why();
+        write!(out, "{what}: {why}")
+    }
+}
+
+impl std::error::Error for GitError {}
