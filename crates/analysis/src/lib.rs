@@ -11,6 +11,7 @@ mod check;
 mod diff;
 mod find;
 mod infer;
+mod lines;
 mod load;
 mod names;
 mod part;
@@ -35,6 +36,10 @@ pub use find::{FindError, find_function};
 pub use infer::{
     CallView, FunctionLatency, InferQuery, Inferred, LatencyNode, LatencyTree, Mode, RoleTime,
     WaitTotal, WaitView, infer, is_inferred,
+};
+pub use lines::{
+    CallCost, CalleeAtLine, FileCosts, FunctionInFile, LineCost, LinesError, LinesQuery,
+    OwnAndCalls, ThreadShare, lines,
 };
 pub use load::{
     LoadError, LoadErrorKind, LoadOptions, Loaded, Names, PartialStacks, ScriptLoading, Traces,

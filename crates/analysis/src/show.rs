@@ -4,11 +4,12 @@ mod costs;
 mod select;
 
 use perfblame_cct::{
-    FunctionId, Layer, Measure, Metric, MetricId, Symbols, TaskError, Unit, Warning,
+    FunctionId, Layer, Measure, Metric, MetricId, Profile, Symbols, TaskError, ThreadId, Unit,
+    Warning, role,
 };
 
 pub use select::{Selection, choose_metric, select};
-pub(crate) use select::{cells_on_threads, task_definitions, threads_named};
+pub(crate) use select::{cells_on_threads, select_part, task_definitions, threads_named};
 
 use crate::find::FindError;
 use crate::names::function_name;
@@ -214,6 +215,23 @@ pub struct ThreadView {
     pub tid: Option<u64>,
     /// The group the program put it in.
     pub group: Option<String>,
+}
+
+impl ThreadView {
+    /// What a profile says of a thread; nothing of one that it does not have.
+    pub(crate) fn of(profile: &Profile, id: ThreadId) -> Self {
+        let symbols = &profile.symbols;
+        let Some(thread) = profile.threads.get(id.index()) else { return Self::default() };
+        let name = symbols.text(thread.name).to_owned();
+        Self {
+            role: role(&name),
+            name,
+            process: thread.process.map(|id| symbols.text(id).to_owned()),
+            pid: thread.pid,
+            tid: thread.tid,
+            group: thread.group.map(|id| symbols.text(id).to_owned()),
+        }
+    }
 }
 
 /// What a thread costs.

@@ -248,9 +248,18 @@ impl MethodMetrics {
     /// *t_thread* (3.22): the threads the method ran on (3.21) and the share of its time spent there, largest first.
     pub fn thread_times(&self, method: FunctionId) -> Vec<(Option<ThreadId>, Option<f64>)> {
         let whole = self.method_samples(method);
+        let rows = self.thread_samples(method);
+        rows.map(|(thread, samples)| (thread, share(samples, whole))).collect()
+    }
+
+    /// *sample_method(m, t)* (3.20): the threads the method ran on, most samples first.
+    pub fn thread_samples(
+        &self,
+        method: FunctionId,
+    ) -> impl Iterator<Item = (Option<ThreadId>, i64)> {
         let start = self.threads.partition_point(|(function, _, _)| *function < method);
-        let rows = self.threads[start..].iter().take_while(|(function, _, _)| *function == method);
-        rows.map(|(_, thread, samples)| (*thread, share(*samples, whole))).collect()
+        let end = self.threads.partition_point(|(function, _, _)| *function <= method);
+        self.threads[start..end].iter().map(|(_, thread, samples)| (*thread, *samples))
     }
 
     /// The calls a method makes, most samples first.

@@ -3,7 +3,7 @@
 use hashbrown::HashMap;
 use perfblame_cct::{
     Function, FunctionId, Layer, MetricId, NodeId, Profile, RoleTotal, Symbols, ThreadId, Total,
-    callees, callers, callers_tree, fold_recursion, function_totals, hot_path, layer_totals, role,
+    callees, callers, callers_tree, fold_recursion, function_totals, hot_path, layer_totals,
     role_totals, rooted_at, thread_totals,
 };
 
@@ -248,28 +248,12 @@ impl<'a> Costs<'a> {
         let rest = (0..seen.len()).filter(|row| !seen[*row]).map(|row| (ThreadId::new(row), 0));
         rows.extend(rest);
         let thread = |(id, cost): (ThreadId, i64)| ThreadCost {
-            thread: self.thread(id),
+            thread: ThreadView::of(self.profile, id),
             cost,
             share: share(cost, self.whole),
             busiest: busiest[id.index()].map(|(id, cost)| (self.function(id), cost)),
         };
         rows.into_iter().map(thread).collect()
-    }
-
-    pub(super) fn thread(&self, id: ThreadId) -> ThreadView {
-        let symbols = &self.profile.symbols;
-        let Some(thread) = self.profile.threads.get(id.index()) else {
-            return ThreadView::default();
-        };
-        let name = symbols.text(thread.name).to_owned();
-        ThreadView {
-            role: role(&name),
-            name,
-            process: thread.process.map(|id| symbols.text(id).to_owned()),
-            pid: thread.pid,
-            tid: thread.tid,
-            group: thread.group.map(|id| symbols.text(id).to_owned()),
-        }
     }
 
     pub(super) fn roles(&self) -> Vec<RoleCost> {

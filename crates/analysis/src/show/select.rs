@@ -9,6 +9,7 @@ use super::costs::Costs;
 use super::{FunctionCost, MetricTotal, RunTotal, ShowError, ShowQuery, TaskCost};
 use crate::find::find_function;
 use crate::load::Loaded;
+use crate::part::Part;
 use crate::tree_view::share;
 
 /// The part of the runs that a question is about, added up.
@@ -22,18 +23,28 @@ pub struct Selection {
     pub root: Option<FunctionCost>,
     /// The tasks asked for, with their shares of everything.
     pub tasks: Vec<TaskCost>,
-    pub(super) metrics: Vec<MetricTotal>,
+    pub(crate) metrics: Vec<MetricTotal>,
     pub(super) runs: Vec<RunTotal>,
 }
 
 /// Finds what a question is about.
 pub fn select(loaded: &Loaded, query: &ShowQuery) -> Result<Selection, ShowError> {
+    let ShowQuery { thread, tasks, root, .. } = query.clone();
+    select_part(loaded, query.metric.as_deref(), &Part { thread, tasks, root })
+}
+
+/// One metric of a part of the runs, added up.
+pub(crate) fn select_part(
+    loaded: &Loaded,
+    metric: Option<&str>,
+    part: &Part,
+) -> Result<Selection, ShowError> {
     let mut profile = loaded.runs.sum();
-    if let Some(wanted) = &query.thread {
+    if let Some(wanted) = &part.thread {
         let chosen = threads_named(&profile.symbols, &profile.threads, wanted)?;
         profile.cells = cells_on_threads(&profile.cells, profile.metrics.len(), &chosen);
     }
-    let metric = choose_metric(&loaded.runs, query.metric.as_deref())?;
+    let metric = choose_metric(&loaded.runs, metric)?;
     let metrics = (profile.metrics())
         .map(|(id, row)| MetricTotal::of(row, profile.cells.total(id)))
         .collect();
@@ -46,11 +57,11 @@ pub fn select(loaded: &Loaded, query: &ShowQuery) -> Result<Selection, ShowError
         })
         .collect();
     let mut task_costs = Vec::new();
-    if !query.tasks.is_empty() {
-        (profile, task_costs) = of_tasks(&profile, metric, &query.tasks)?;
+    if !part.tasks.is_empty() {
+        (profile, task_costs) = of_tasks(&profile, metric, &part.tasks)?;
     }
     let mut root = None;
-    if let Some(wanted) = &query.root {
+    if let Some(wanted) = &part.root {
         let costs = Costs::of(&profile, metric);
         let functions = find_function(&profile, &costs.totals, wanted)?;
         root = Some(costs.of_functions(&functions));
