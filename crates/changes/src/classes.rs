@@ -8,7 +8,6 @@
 //! Beyond the paper: a class that was renamed or moved is recognised by its methods, and calls of something that only
 //! got another name do not make the caller modified.
 
-mod archive;
 mod body;
 mod class_file;
 mod colors;
@@ -25,6 +24,8 @@ mod program;
 mod scan;
 
 use std::path::PathBuf;
+
+use perfblame_archive::ZipError;
 
 pub use count::{ClassCount, count_classes};
 pub use labels::{MethodLabels, WhichSide};
@@ -56,7 +57,7 @@ pub enum ClassesError {
         /// Which one.
         path: PathBuf,
         /// What is wrong.
-        what: &'static str,
+        what: ZipError,
     },
     /// There is nothing to compare, and everything would look added or deleted.
     #[error("{side}: no classes in {}; was it built?", listed(paths))]

@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use flate2::Crc;
 use hashbrown::HashMap;
+use perfblame_archive::{Archive, Bytes, ZipError};
 
-use super::archive::Archive;
 use super::class_file::{MAGIC, name_of};
 use super::fingerprint::class_key;
 use super::parallel::in_parallel;
@@ -26,7 +26,20 @@ pub struct Found {
 
 enum Place {
     File(PathBuf),
-    Archive(Arc<Archive>, usize),
+    Archive(Arc<Jar>, usize),
+}
+
+/// A jar, or a jar in a jar.
+struct Jar {
+    /// How to call it: `app.jar!/BOOT-INF/lib/a.jar`.
+    name: String,
+    archive: Archive<Bytes>,
+}
+
+impl Jar {
+    fn open(name: String, bytes: Vec<u8>) -> Result<Self, ZipError> {
+        Ok(Self { name, archive: Archive::of_bytes(Bytes::from(bytes))? })
+    }
 }
 
 /// All classes of one side.
@@ -99,8 +112,7 @@ pub fn find_classes(
             files(&mut classes, vec![path.clone()]);
             continue;
         }
-        let range = 0..bytes.len();
-        let archive = Archive::open(path.display().to_string(), Arc::new(bytes), range)
+        let archive = Jar::open(path.display().to_string(), bytes)
             .map_err(|what| ClassesError::NoArchive { path: path.clone(), what })?;
         add_archive(&mut classes, archive, options);
     }
@@ -119,8 +131,7 @@ pub fn find_in_archive(
 ) -> Result<Classes, ClassesError> {
     let mut classes = Classes::default();
     let path = || PathBuf::from(side);
-    let range = 0..bytes.len();
-    let archive = Archive::open(side.to_owned(), Arc::new(bytes), range)
+    let archive = Jar::open(side.to_owned(), bytes)
         .map_err(|what| ClassesError::NoArchive { path: path(), what })?;
     add_archive(&mut classes, archive, options);
     classes.say_what_is_missing(side);
@@ -150,8 +161,8 @@ impl Classes {
             Place::File(path) => {
                 std::fs::read(path).map_err(|error| format!("{}: {error}", path.display()))
             }
-            Place::Archive(archive, entry) => archive
-                .class(*entry, LARGEST_CLASS)
+            Place::Archive(jar, entry) => (jar.archive)
+                .read(*entry, LARGEST_CLASS, &MAGIC)
                 .map_err(|reason| format!("{}: {reason}", self.name(index))),
         }
     }
@@ -160,8 +171,8 @@ impl Classes {
     pub fn name(&self, index: usize) -> String {
         match &self.found[index].place {
             Place::File(path) => path.display().to_string(),
-            Place::Archive(archive, entry) => {
-                format!("{}!/{}", archive.name, archive.entries[*entry].name)
+            Place::Archive(jar, entry) => {
+                format!("{}!/{}", jar.name, jar.archive.members[*entry].name)
             }
         }
     }
@@ -211,8 +222,7 @@ fn folder(classes: &mut Classes, path: &Path, options: &ClassOptions) -> Result<
     files(classes, class_files);
     for path in archives {
         let opened = std::fs::read(&path).map_err(|error| error.to_string()).and_then(|bytes| {
-            let range = 0..bytes.len();
-            Archive::open(path.display().to_string(), Arc::new(bytes), range).map_err(str::to_owned)
+            Jar::open(path.display().to_string(), bytes).map_err(|error| error.to_string())
         });
         match opened {
             Ok(archive) => add_archive(classes, archive, options),
@@ -250,22 +260,22 @@ fn is_archive(name: &str) -> bool {
     ["jar", "war", "ear", "jmod"].iter().any(|known| extension.eq_ignore_ascii_case(known))
 }
 
-fn is_module(archive: &Archive) -> bool {
-    extension(&archive.name).eq_ignore_ascii_case("jmod")
+fn is_module(jar: &Jar) -> bool {
+    extension(&jar.name).eq_ignore_ascii_case("jmod")
 }
 
-fn add_archive(classes: &mut Classes, archive: Archive, options: &ClassOptions) {
+fn add_archive(classes: &mut Classes, jar: Jar, options: &ClassOptions) {
     // Depth first, so that the order is the one of the lists.
-    let mut open = vec![(Arc::new(archive), 0usize)];
-    while let Some((archive, depth)) = open.pop() {
+    let mut open = vec![(Arc::new(jar), 0usize)];
+    while let Some((jar, depth)) = open.pop() {
         classes.archives += 1;
         if classes.archives > MOST_ARCHIVES {
             classes.left_out += 1;
             continue;
         }
-        for (name, entry) in chosen(&archive, options, &mut classes.warnings) {
-            let listed = &archive.entries[entry];
-            let place = Place::Archive(Arc::clone(&archive), entry);
+        for (name, entry) in chosen(&jar, options, &mut classes.warnings) {
+            let listed = &jar.archive.members[entry];
+            let place = Place::Archive(Arc::clone(&jar), entry);
             classes.add(Found {
                 key: class_key(name.as_bytes()),
                 crc: listed.crc,
@@ -274,12 +284,12 @@ fn add_archive(classes: &mut Classes, archive: Archive, options: &ClassOptions) 
             });
         }
         let mut nested = Vec::new();
-        for (index, entry) in archive.entries.iter().enumerate() {
+        for (index, entry) in jar.archive.members.iter().enumerate() {
             // What a module carries beside its classes is for other programs.
-            if !is_archive(&entry.name) || is_module(&archive) {
+            if !is_archive(&entry.name) || is_module(&jar) {
                 continue;
             }
-            let said = |reason: &str| format!("{}!/{}: {reason}", archive.name, entry.name);
+            let said = |reason: &str| format!("{}!/{}: {reason}", jar.name, entry.name);
             if depth == DEEPEST_ARCHIVE {
                 classes.warnings.say(said("archives are not nested as deep as this"));
                 continue;
@@ -288,12 +298,13 @@ fn add_archive(classes: &mut Classes, archive: Archive, options: &ClassOptions) 
                 classes.left_out += 1;
                 continue;
             }
-            match archive.open_nested(index, MOST_NESTED) {
+            match jar.archive.nested(index, MOST_NESTED) {
                 Ok(opened) => {
                     classes.nested += entry.size;
-                    nested.push((Arc::new(opened), depth + 1));
+                    let name = format!("{}!/{}", jar.name, entry.name);
+                    nested.push((Arc::new(Jar { name, archive: opened }), depth + 1));
                 }
-                Err(reason) => classes.warnings.say(said(reason)),
+                Err(reason) => classes.warnings.say(said(&reason.to_string())),
             }
         }
         open.extend(nested.into_iter().rev());
@@ -303,15 +314,11 @@ fn add_archive(classes: &mut Classes, archive: Archive, options: &ClassOptions) 
 /// The classes of an archive by name. Of the copies for several Java versions in an archive that says
 /// `Multi-Release: true`, the one that a JVM of the wanted version would load: the highest that is not above it. Of two
 /// entries of one name the JVM finds the last.
-fn chosen(
-    archive: &Archive,
-    options: &ClassOptions,
-    warnings: &mut Warnings,
-) -> Vec<(String, usize)> {
-    let versioned = is_multi_release(archive, warnings);
+fn chosen(jar: &Jar, options: &ClassOptions, warnings: &mut Warnings) -> Vec<(String, usize)> {
+    let versioned = is_multi_release(jar, warnings);
     let mut best: BTreeMap<&str, (u32, usize)> = BTreeMap::new();
     let mut repeated = 0;
-    for (index, entry) in archive.entries.iter().enumerate() {
+    for (index, entry) in jar.archive.members.iter().enumerate() {
         let Some(path) = entry.name.strip_suffix(".class") else { continue };
         let (path, version) = match path.strip_prefix("META-INF/versions/") {
             Some(rest) => {
@@ -326,11 +333,8 @@ fn chosen(
             None if path.starts_with("META-INF/") => continue,
             None => (path, 0),
         };
-        let prefixes: &[&str] = if is_module(archive) {
-            &["classes/"]
-        } else {
-            &["BOOT-INF/classes/", "WEB-INF/classes/"]
-        };
+        let prefixes: &[&str] =
+            if is_module(jar) { &["classes/"] } else { &["BOOT-INF/classes/", "WEB-INF/classes/"] };
         let name = prefixes.iter().find_map(|prefix| path.strip_prefix(prefix)).unwrap_or(path);
         if name == "module-info" {
             continue;
@@ -346,7 +350,7 @@ fn chosen(
     if repeated > 0 {
         warnings.say(format!(
             "{}: {repeated} classes are listed more than once; the last counts, as for the JVM",
-            archive.name
+            jar.name
         ));
     }
     let mut chosen: Vec<_> =
@@ -355,11 +359,11 @@ fn chosen(
     chosen
 }
 
-fn is_multi_release(archive: &Archive, warnings: &mut Warnings) -> bool {
+fn is_multi_release(jar: &Jar, warnings: &mut Warnings) -> bool {
     let is_manifest = |name: &str| name.eq_ignore_ascii_case("META-INF/MANIFEST.MF");
-    let found = archive.entries.iter().position(|entry| is_manifest(&entry.name));
+    let found = jar.archive.members.iter().position(|entry| is_manifest(&entry.name));
     let Some(index) = found else { return false };
-    match archive.read(index, LARGEST_MANIFEST, None) {
+    match jar.archive.read(index, LARGEST_MANIFEST, b"") {
         Ok(bytes) => {
             let text = String::from_utf8_lossy(&bytes);
             // Only the first section speaks of the archive itself.
@@ -371,7 +375,7 @@ fn is_multi_release(archive: &Archive, warnings: &mut Warnings) -> bool {
             })
         }
         Err(reason) => {
-            warnings.say(format!("{}!/META-INF/MANIFEST.MF: {reason}", archive.name));
+            warnings.say(format!("{}!/META-INF/MANIFEST.MF: {reason}", jar.name));
             false
         }
     }
