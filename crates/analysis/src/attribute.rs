@@ -9,7 +9,7 @@ mod places;
 mod relations;
 mod sources;
 
-use perfblame_changes::{Addition, ChangeSet, Definition, FileKind, FunctionChange};
+use perfblame_changes::{Addition, ChangeSet, Definition, FileKind, FunctionChange, SYNTAX_TREES};
 
 use crate::{ChangedFunction, CodeChange, Diff, DiffTree, FunctionView, Suspect};
 use places::Places;
@@ -179,6 +179,7 @@ fn code_change(
 /// A file that can matter although no function in it changed.
 fn outside_change(file: &perfblame_changes::FileChange) -> Option<CodeChange> {
     let why = match file.kind {
+        FileKind::Code if !SYNTAX_TREES => "changed",
         FileKind::Code => "changed outside of functions",
         FileKind::Dependency => "says what the program is built from",
         FileKind::Build => "says how the program is built",

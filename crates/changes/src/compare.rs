@@ -11,7 +11,10 @@ pub use file_kind::file_kind;
 
 use crate::lines::{self, first_new, first_old};
 use crate::parallel::map_in_order;
-use crate::source::{FunctionKind, SourceFile, SourceFunction, changed_parts, source_file};
+use crate::source::{
+    FunctionKind, NO_SYNTAX_TREES, SYNTAX_TREES, SourceFile, SourceFunction, changed_parts,
+    source_file,
+};
 use crate::{
     Addition, ChangeKind, ChangeSet, Definition, FileChange, FileKind, FunctionChange, Hunk,
     Language,
@@ -82,6 +85,14 @@ impl Compared<'_> {
         version.map_or("", |version| version.path.as_str())
     }
 
+    /// True for source that this build does not parse: nothing but its lines is known.
+    fn is_unparsed_source(&self) -> bool {
+        let versions = [&self.file.before, &self.file.after];
+        !SYNTAX_TREES
+            && Language::of_path(self.path()).is_some()
+            && !versions.into_iter().flatten().any(is_binary)
+    }
+
     fn language(&self) -> Option<Language> {
         self.after.as_ref().or(self.before.as_ref()).map(|file| file.language)
     }
@@ -107,7 +118,7 @@ enum Parsing {
     /// Only what can matter to the comparison, where that can be told.
     Changes,
     /// All of it: the plain way, which tests hold the other one against.
-    #[cfg(test)]
+    #[cfg(all(test, feature = "syntax-trees"))]
     Whole,
 }
 
@@ -149,6 +160,9 @@ fn compare_parsed(files: &[ChangedFile], parsing: Parsing) -> SourceComparison {
     for file in &files {
         found.changes.files.extend(file_change(file));
         found.changes.warnings.extend(warnings(file));
+    }
+    if files.iter().any(|file| file.is_unparsed_source() && file_change(file).is_some()) {
+        found.changes.warnings.push(NO_SYNTAX_TREES.to_owned());
     }
     found
 }
@@ -384,7 +398,10 @@ fn file_change(file: &Compared) -> Option<FileChange> {
     let change = |kind, hunks| Some(FileChange { path: file.path().to_owned(), kind, hunks });
     if file.language().is_none() {
         let same = matches!((&file.file.before, &file.file.after),
-            (Some(before), Some(after)) if before.text == after.text && before.path == after.path);
+            (Some(before), Some(after)) if before.path == after.path
+                && (before.text == after.text
+                    // Other line ends are no change of a program.
+                    || file.is_unparsed_source() && file.hunks.is_empty()));
         return if same { None } else { change(file_kind(file.path()), file.hunks.clone()) };
     }
     let outside = |side: Option<&SourceFile>| side.map(|file| file.outside);
@@ -450,7 +467,9 @@ fn warnings(file: &Compared) -> Vec<String> {
     found
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "syntax-trees"))]
 mod parts_against_whole;
-#[cfg(test)]
+#[cfg(all(test, feature = "syntax-trees"))]
 mod tests;
+#[cfg(all(test, not(feature = "syntax-trees")))]
+mod without_syntax_trees;

@@ -119,7 +119,7 @@ impl Repository {
     }
 
     /// The files that differ between two revisions.
-    #[cfg(test)]
+    #[cfg(all(test, feature = "syntax-trees"))]
     pub(crate) fn changed_sources(
         &self,
         base: &Revision,

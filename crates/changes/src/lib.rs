@@ -27,4 +27,6 @@ pub use git::{
 };
 pub use lines::{LineFate, LineMap};
 pub use locate::{FrameQuery, Location, SourceIndex, Why};
-pub use source::{BodyHash, FunctionKind, SourceFile, SourceFunction, functions_in, source_file};
+#[cfg(feature = "syntax-trees")]
+pub use source::functions_in;
+pub use source::{BodyHash, FunctionKind, SYNTAX_TREES, SourceFile, SourceFunction, source_file};

@@ -12,7 +12,9 @@ use hashbrown::HashMap;
 use crate::compare::FileVersion;
 use crate::git::{GitError, Repository, Revision};
 use crate::parallel::map_in_order;
-use crate::source::{FunctionKind, SourceFile, SourceFunction, source_file};
+use crate::source::{
+    FunctionKind, NO_SYNTAX_TREES, SYNTAX_TREES, SourceFile, SourceFunction, source_file,
+};
 use crate::{Addition, Definition, Language};
 
 use symbol::Symbol;
@@ -131,6 +133,9 @@ impl SourceIndex {
             }
             let package = packages.of_path(&file.path, source.language);
             index.add(&file.path, source, package);
+        }
+        if !SYNTAX_TREES && files.iter().any(|file| Language::of_path(&file.path).is_some()) {
+            index.warnings.push(NO_SYNTAX_TREES.to_owned());
         }
         index
     }
@@ -520,5 +525,5 @@ fn narrowed_by_signature(index: &SourceIndex, rows: Vec<Row>, frame: &FrameQuery
     if narrowed.is_empty() { rows } else { narrowed }
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "syntax-trees"))]
 mod tests;

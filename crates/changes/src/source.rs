@@ -4,20 +4,26 @@
 //! use, extents, and two hashes of each body. A function inside another one is a function of its own and only leaves a
 //! mark in the body that holds it: a changed lambda is no change of the method around it.
 
-mod body;
-mod costs;
-mod grammar;
+mod hash;
 mod language;
-mod naming;
-mod unchanged;
-mod walk;
+mod names;
+#[cfg(feature = "syntax-trees")]
+mod syntax;
 
-pub use body::BodyHash;
-pub(crate) use body::{hash_text, mix};
-pub(crate) use costs::last_part;
-pub(crate) use naming::without_generics;
+pub use hash::BodyHash;
+pub(crate) use hash::{hash_text, mix};
+pub(crate) use names::{last_part, without_generics};
+#[cfg(feature = "syntax-trees")]
+pub use syntax::functions_in;
 
 use crate::{Addition, Definition, Hunk, Language};
+
+/// Whether this build parses source files: the feature `syntax-trees`. Without it, source is compared by lines.
+pub const SYNTAX_TREES: bool = cfg!(feature = "syntax-trees");
+
+/// What is told where source was to be parsed and this build does not parse any.
+pub(crate) const NO_SYNTAX_TREES: &str = "functions of source files are unknown: this build of perfblame has no syntax \
+     trees (feature `syntax-trees`); changes of source are known by file and line";
 
 /// Files above this size are machine-made; what is in them has no history that would help.
 pub const MAX_FILE_BYTES: usize = 16 << 20;
@@ -104,25 +110,16 @@ impl SourceFunction {
     }
 }
 
-/// The functions in a text. Names carry no module that only the path would tell; [`source_file`] adds it.
-pub fn functions_in(language: Language, text: &[u8]) -> SourceFile {
-    walk::parse(grammar::grammar(language, false), "", text)
-}
-
-/// The functions in a file, or nothing when its name says no known language.
+/// The functions in a file, or nothing when its name says no known language or there are no syntax trees
+/// ([`SYNTAX_TREES`]).
 pub fn source_file(path: &str, text: &[u8]) -> Option<SourceFile> {
-    let language = Language::of_file(path, text)?;
-    let (grammar, module) = grammar_and_module(path, language);
-    Some(walk::parse(grammar, &module, text))
-}
-
-fn grammar_and_module(path: &str, language: Language) -> (&'static grammar::Grammar, String) {
-    let markup = path.to_ascii_lowercase().ends_with(".tsx");
-    let module = match language {
-        Language::Rust => language::rust_module(path),
-        _ => String::new(),
-    };
-    (grammar::grammar(language, markup), module)
+    #[cfg(feature = "syntax-trees")]
+    return syntax::source_file(path, text);
+    #[cfg(not(feature = "syntax-trees"))]
+    {
+        let _ = (path, text);
+        None
+    }
 }
 
 /// Both sides of a file that differs in these hunks, of which functions that did not change are known by their first
@@ -133,47 +130,14 @@ pub(crate) fn changed_parts(
     after: &[u8],
     hunks: &[Hunk],
 ) -> Option<(SourceFile, SourceFile)> {
-    let language = Language::of_file(path, before)?;
-    if Language::of_file(path, after) != Some(language)
-        || before.len().max(after.len()) > MAX_FILE_BYTES
+    #[cfg(feature = "syntax-trees")]
+    return syntax::changed_parts(path, before, after, hunks);
+    #[cfg(not(feature = "syntax-trees"))]
     {
-        return None;
+        let _ = (path, before, after, hunks);
+        None
     }
-    let (grammar, module) = grammar_and_module(path, language);
-    let mut bodies = unchanged::same_bodies(language, before, after, hunks);
-    // What was taken for a function and is none is put back once.
-    for _ in 0..2 {
-        if bodies.is_empty() {
-            return None;
-        }
-        let inside: [Vec<_>; 2] = [
-            bodies.iter().map(|it| it.before.clone()).collect(),
-            bodies.iter().map(|it| it.after.clone()).collect(),
-        ];
-        let mut old = walk::parse_without(grammar, &module, before, &inside[0], None);
-        if old.errors || old.file.incomplete.is_some() {
-            return None;
-        }
-        let mut tree = old.tree.take()?;
-        unchanged::edit(&mut tree, before, after, hunks);
-        let new = walk::parse_without(grammar, &module, after, &inside[1], Some(&tree));
-        if new.errors || new.file.incomplete.is_some() {
-            return None;
-        }
-        let good = unchanged::sure(&old, &new);
-        if good.iter().all(|good| *good) {
-            let left_out = inside[0]
-                .iter()
-                .filter_map(|it| before.get(it.range.start_byte..it.range.end_byte));
-            let named = language != Language::Java
-                || unchanged::numbers_stay([old.numbered, new.numbered], left_out);
-            return named.then_some((old.file, new.file));
-        }
-        let mut good = good.into_iter();
-        bodies.retain(|_| good.next() == Some(true));
-    }
-    None
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "syntax-trees"))]
 mod tests;

@@ -5,7 +5,7 @@ use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::{GitError, Repository, Revision};
-use crate::{ChangeKind, FileKind, LineFate};
+use crate::{FileKind, LineFate};
 
 /// A repository that is gone when the test ends.
 struct Drawn {
@@ -91,6 +91,7 @@ fn kinds(drawn: &Drawn, base: &Revision, head: &Revision) -> Vec<String> {
 const LONG: &str =
     "def f(a):\n    total = 0\n    for b in a:\n        total += b.size * 2\n    return total\n";
 
+#[cfg(feature = "syntax-trees")]
 #[test]
 fn changes_between_commits_and_the_working_tree() {
     let drawn = Drawn::new();
@@ -142,6 +143,7 @@ fn revisions_bases_and_what_is_none() {
     assert_eq!(repository.resolve("topic").unwrap(), repository.head().unwrap());
 }
 
+#[cfg(feature = "syntax-trees")]
 #[test]
 fn commits_that_touched_a_function_newest_first() {
     let drawn = Drawn::new();
@@ -183,6 +185,21 @@ fn commits_that_touched_a_function_newest_first() {
     let tree = Revision::WorkingTree;
     assert_eq!(titles("f", &tree), ["not committed yet", "f again", "f and a line above"]);
     assert_eq!(repository.history(&base, &head).unwrap().commits().count(), 7);
+}
+
+#[cfg(not(feature = "syntax-trees"))]
+#[test]
+fn without_syntax_trees_files_are_compared_by_lines() {
+    let drawn = Drawn::new();
+    drawn.write("a b/ü.py", LONG);
+    let first = drawn.commit("one");
+    drawn.write("a b/ü.py", LONG.replace("* 2", "* weigh(b)"));
+    drawn.write("Cargo.lock", "x");
+    let second = drawn.commit("two");
+    let changes = drawn.open().changes(&first, &second).unwrap();
+    let files: Vec<_> = changes.files.iter().map(|it| (it.path.as_str(), it.hunks.len())).collect();
+    assert_eq!(files, [("Cargo.lock", 0), ("a b/ü.py", 1)]);
+    assert_eq!((changes.functions.len(), changes.warnings.len()), (0, 1));
 }
 
 #[test]
@@ -228,6 +245,7 @@ fn submodules_links_and_binaries_are_stepped_over_with_a_word() {
 
 /// Git keeps any bytes as a name; so do we, up to how it is shown.
 #[cfg(unix)]
+#[cfg(feature = "syntax-trees")]
 #[test]
 fn names_that_are_no_text() {
     use std::os::unix::ffi::OsStrExt;
@@ -239,7 +257,7 @@ fn names_that_are_no_text() {
     assert_eq!(tree.functions.len(), 1);
     let head = drawn.commit("two");
     let changes = drawn.open().changes(&base, &head).unwrap();
-    assert_eq!(changes.functions[0].kind, ChangeKind::Added);
+    assert_eq!(changes.functions[0].kind, crate::ChangeKind::Added);
     assert_eq!(tree.functions, changes.functions);
 }
 

@@ -74,6 +74,7 @@ fn looks_like_cpp(text: &[u8]) -> bool {
 }
 
 /// `src/reader/json.rs` is `reader::json`; what the crate is called stands in another file.
+#[cfg(feature = "syntax-trees")]
 pub(super) fn rust_module(path: &str) -> String {
     let path = path.replace('\\', "/");
     let inside = match path.rfind("/src/") {

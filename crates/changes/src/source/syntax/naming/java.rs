@@ -5,9 +5,10 @@
 
 use tree_sitter::Node;
 
-use super::{Opened, Scope, ScopeKind, part, without_generics};
+use super::{Opened, Scope, ScopeKind, part};
 use crate::source::FunctionKind;
-use crate::source::walk::Walk;
+use crate::source::names::without_generics;
+use crate::source::syntax::walk::Walk;
 
 pub(super) fn scope(walk: &mut Walk, node: Node) -> Option<Scope> {
     match node.kind() {

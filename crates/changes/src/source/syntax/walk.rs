@@ -9,12 +9,13 @@ use std::ops::{ControlFlow, Range};
 use hashbrown::HashMap;
 use tree_sitter::{Node, ParseOptions, Parser, Point, Tree};
 
-use super::body::{self, BodyHash, Class, Token, hash_text, mix};
+use super::body::{self, Class, Token};
 use super::costs;
 use super::grammar::{Grammar, Role};
 use super::naming::{self, Opened, Scope, ScopeKind};
 use super::unchanged::Inside;
-use super::{FunctionKind, MAX_FILE_BYTES, SourceFile, SourceFunction, SourceType};
+use crate::source::hash::{hash_text, mix};
+use crate::source::{FunctionKind, MAX_FILE_BYTES, SourceFile, SourceFunction, SourceType};
 use crate::{Addition, Language};
 
 /// Scopes in scopes. A name grows with each, and nobody reads the hundredth; what is deeper belongs to its holder.
@@ -423,8 +424,7 @@ impl<'t> Walk<'t> {
         let Some(mut open) = self.open.pop() else { return };
         if let (Some(number), Some(row)) = (open.left_out, open.row) {
             if let Some(function) = self.file.functions.get_mut(row) {
-                (function.exact, function.loose) =
-                    (BodyHash::stand_in(number), BodyHash::stand_in(number));
+                (function.exact, function.loose) = (body::stand_in(number), body::stand_in(number));
             }
             // Where indentation ends a body, what was left out stands behind it.
             let end = self.left_out.get(number).map_or(0, |it| it.range.end_byte);

@@ -3,6 +3,7 @@
 //! Names are all that a syntax tree knows; the lists are the standard libraries' words for it.
 
 use crate::Addition;
+use crate::source::names::last_part;
 
 const ALLOCATES: &[&str] = &[
     "Arc::new",
@@ -147,11 +148,6 @@ pub(super) fn call(name: String, costs: &mut Vec<Addition>) {
 /// Whether a type's name says that making one takes a lock.
 pub(super) fn is_lock_type(name: &[u8]) -> bool {
     [&b"lock_guard"[..], b"unique_lock", b"scoped_lock", b"shared_lock"].contains(&name)
-}
-
-/// What follows the last separator.
-pub(crate) fn last_part(name: &str) -> &str {
-    name.rsplit(['.', ':', '>']).next().unwrap_or(name)
 }
 
 #[cfg(test)]

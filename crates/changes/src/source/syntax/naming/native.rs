@@ -2,9 +2,10 @@
 
 use tree_sitter::Node;
 
-use super::{Opened, Scope, ScopeKind, join, named, numbered, part, tidy, without_generics};
+use super::{Opened, Scope, ScopeKind, join, named, numbered, part, tidy};
 use crate::source::FunctionKind;
-use crate::source::walk::Walk;
+use crate::source::names::without_generics;
+use crate::source::syntax::walk::Walk;
 
 pub(super) fn rust_scope(walk: &mut Walk, node: Node) -> Option<Scope> {
     let outer = walk.scopes.last()?;

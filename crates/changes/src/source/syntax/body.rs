@@ -4,16 +4,7 @@
 //! out what has no effect, and takes the shape of expressions in place of parentheses: `(a + b) * c` and `a + b * c`
 //! stay apart, `(a + b)` and `a + b` do not.
 
-/// A hash of a body, to be compared within one run of the program only.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
-pub struct BodyHash(u128);
-
-impl BodyHash {
-    /// In place of the hash of a body that is known to be the same on both sides, by its number among those.
-    pub(super) fn stand_in(number: usize) -> Self {
-        Self((u128::from(STAND_IN) << 64) | number as u128)
-    }
-}
+use crate::source::hash::{BodyHash, FACTOR, hash_text, mix};
 
 /// How a token takes part in the hashes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -38,29 +29,13 @@ pub(super) struct Token {
     pub class: Class,
 }
 
-const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
-const LOCAL: u64 = 0x6c6f_6361_6c00;
 const STAND_IN: u64 = 0x7361_6d65_0000;
+const LOCAL: u64 = 0x6c6f_6361_6c00;
 const OWN_NAME: u64 = 0x6f77_6e00;
 
-/// Hash of some text: the same on every machine.
-pub(crate) fn hash_text(text: &[u8]) -> u64 {
-    let mut hash = FACTOR ^ text.len() as u64;
-    let mut chunks = text.chunks_exact(8);
-    for chunk in &mut chunks {
-        let mut word = [0; 8];
-        word.copy_from_slice(chunk);
-        hash = mix(hash, u64::from_le_bytes(word));
-    }
-    let rest = chunks.remainder();
-    let mut word = [0; 8];
-    word[..rest.len()].copy_from_slice(rest);
-    mix(hash, u64::from_le_bytes(word))
-}
-
-pub(crate) fn mix(hash: u64, word: u64) -> u64 {
-    let mixed = (hash ^ word).wrapping_mul(FACTOR);
-    (mixed ^ (mixed >> 29)).rotate_left(17)
+/// In place of the hash of a body that is known to be the same on both sides, by its number among those.
+pub(super) fn stand_in(number: usize) -> BodyHash {
+    BodyHash((u128::from(STAND_IN) << 64) | number as u128)
 }
 
 /// Both hashes of a body and its tokens for fuzzy comparison.

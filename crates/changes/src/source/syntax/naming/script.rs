@@ -7,7 +7,7 @@ use tree_sitter::Node;
 
 use super::{Opened, Scope, ScopeKind, join, named, part};
 use crate::source::FunctionKind;
-use crate::source::walk::Walk;
+use crate::source::syntax::walk::Walk;
 
 /// How far up to look for what holds a function.
 const HOLDERS: usize = 12;

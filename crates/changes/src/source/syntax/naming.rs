@@ -12,10 +12,10 @@ use std::ops::Range;
 use hashbrown::HashMap;
 use tree_sitter::Node;
 
-use super::FunctionKind;
-use super::costs::last_part;
 use super::walk::Walk;
 use crate::Language;
+use crate::source::FunctionKind;
+use crate::source::names::{last_part, without_generics};
 
 pub(super) use java::java_lambda;
 
@@ -199,27 +199,6 @@ fn tidy(text: &[u8]) -> String {
         tidy.push(letter);
     }
     tidy
-}
-
-/// `Foo<T>::bar` as `Foo::bar`.
-pub(crate) fn without_generics(name: &str) -> String {
-    if !name.contains('<') || name.contains("operator") {
-        return name.to_owned();
-    }
-    let mut depth = 0_u32;
-    let mut plain = String::with_capacity(name.len());
-    let mut previous = ' ';
-    for letter in name.chars() {
-        match letter {
-            '<' => depth += 1,
-            '>' if previous != '-' && previous != '=' && depth > 0 => depth -= 1,
-            _ if depth == 0 => plain.push(letter),
-            _ => {}
-        }
-        previous = letter;
-    }
-    // The turbofish leaves its colons.
-    plain.replace("::::", "::").trim_end_matches(':').to_owned()
 }
 
 fn join(outer: &str, separator: &str, inner: &str) -> String {

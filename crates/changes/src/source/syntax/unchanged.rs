@@ -10,9 +10,9 @@ use hashbrown::HashMap;
 use memchr::{memchr_iter, memmem};
 use tree_sitter::{InputEdit, Point, Range, Tree};
 
-use super::SourceFile;
 use super::walk::{Numbered, Parsed};
 use crate::lines::{first_new, first_old};
+use crate::source::SourceFile;
 use crate::{Hunk, Language};
 
 /// A body of fewer bytes is parsed sooner than left out.
