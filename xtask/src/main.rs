@@ -4,6 +4,7 @@ mod bench;
 mod bless;
 mod eval;
 mod fuzz;
+mod sandbox;
 mod setup;
 mod shell;
 mod test;
@@ -17,6 +18,8 @@ usage: cargo xtask <command>
   setup             install what the end-to-end tests need (Debian packages, Go and npm tools), build the Java agent
   test              set up, then format, lints, unit and end-to-end tests, docs, tidy checks
   test --unit       format, lints, unit tests and tidy checks; installs nothing
+  sandbox PROGRAM [ARGUMENT…]
+                    run a program as the tests run: empty home, empty temporary folder, no left-over tools
   tidy              check what compilers do not: links, headers, samples, fuzz targets
   bench [NAME…]     run the benches (or those named) beside their peers and rewrite their rows in docs/benchmarks.md
   eval attribution [OPTION…]
@@ -45,6 +48,7 @@ fn main() -> Result<()> {
         ["setup"] => setup::run(),
         ["test"] => test::everything(),
         ["test", "--unit"] => test::unit(),
+        ["sandbox", program, rest @ ..] => sandbox::run(program, rest),
         ["tidy"] => tidy::run(),
         ["bench", names @ ..] => bench::run(names),
         ["eval", "attribution", rest @ ..] => eval::attribution(rest),

@@ -168,6 +168,11 @@ pub fn browser() -> Result<()> {
     install(&missing)
 }
 
+/// The programs that must be there.
+pub fn debian_programs() -> impl Iterator<Item = &'static str> {
+    DEBIAN.iter().map(|(program, _)| *program)
+}
+
 fn debian() -> Result<()> {
     install(&packages(DEBIAN.iter())?)
 }

@@ -5,6 +5,7 @@ mod notes;
 
 use anyhow::Result;
 
+use crate::sandbox::Sandbox;
 use crate::{setup, shell, tidy};
 use notes::Notes;
 
@@ -43,7 +44,8 @@ pub fn everything() -> Result<()> {
 /// Runs the tests of the workspace, and says what they noted about themselves.
 fn tests(options: &[&str]) -> Result<()> {
     let notes = Notes::new()?;
-    let mut tests = shell::command("cargo", &[&["test", "--workspace"][..], options].concat())?;
+    let sandbox = Sandbox::new()?;
+    let mut tests = sandbox.command("cargo", &[&["test", "--workspace"][..], options].concat())?;
     tests.env("PERFBLAME_TEST_NOTES", notes.folder());
     shell::run_command(tests)?;
     match notes.count("without-corpus") {
