@@ -1,6 +1,6 @@
 //! pprof profiles of the corpus: totals as counted by another program.
 
-use perfblame_fixtures::{corpus, damaged, samples};
+use perfblame_fixtures::{corpus, read_damaged, samples};
 use perfblame_readers::{Input, ReadOptions, read};
 
 /// File, sample records, and totals of the metrics, the default one first.
@@ -100,9 +100,8 @@ fn pprof_never_panics() {
     for sample in ["google-report-sample.cpu.pb.gz", "parca-node-profile.pb.gz"] {
         let bytes = std::fs::read(samples().join("pprof").join(sample)).unwrap();
         let unpacked = Input::from_bytes(bytes).unwrap().read_all().unwrap();
-        for seed in 0..300 {
-            let Ok(input) = Input::from_bytes(damaged(&unpacked, seed)) else { continue };
-            let _ = read(input, &ReadOptions::default());
-        }
+        read_damaged(&unpacked, 0..300, |bytes| {
+            read(Input::from_bytes(bytes)?, &ReadOptions::default())
+        });
     }
 }

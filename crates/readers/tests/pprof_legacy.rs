@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use perfblame_cct::{Grain, Profile};
-use perfblame_fixtures::{corpus, damaged, samples};
+use perfblame_fixtures::{corpus, read_damaged, samples};
 use perfblame_readers::{Input, ReadOptions, read};
 
 /// Values by stack, innermost frame first; a frame is its address, or name and line.
@@ -130,9 +130,8 @@ fn pprof_legacy_never_panics() {
         "google-java.contention",
     ] {
         let bytes = std::fs::read(samples().join("pprof_legacy").join(sample)).unwrap();
-        for seed in 0..200 {
-            let Ok(input) = Input::from_bytes(damaged(&bytes, seed)) else { continue };
-            let _ = read(input, &ReadOptions::default());
-        }
+        read_damaged(&bytes, 0..200, |bytes| {
+            read(Input::from_bytes(bytes)?, &ReadOptions::default())
+        });
     }
 }

@@ -4,7 +4,7 @@
 
 use expect_test::expect;
 use perfblame_cct::{Grain, Layer, Profile, Times};
-use perfblame_fixtures::{corpus, damaged, draw, samples};
+use perfblame_fixtures::{corpus, draw, read_damaged, samples};
 use perfblame_readers::{Input, ReadOptions, read};
 use std::fmt::Write as _;
 
@@ -214,13 +214,10 @@ fn v8_and_safari_profiles_never_panic() {
         let mut bytes = Vec::new();
         let mut stream = Input::open(&samples().join(file)).unwrap().into_stream().unwrap();
         std::io::Read::read_to_end(&mut stream, &mut bytes).unwrap();
-        for seed in 0..if bytes.len() < 100_000 { 300 } else { 30 } {
-            let Ok(input) = Input::from_bytes(damaged(&bytes, seed)) else { continue };
-            let _ = read(
-                input,
-                &ReadOptions { grain: Grain::Frames, times: Times::Keep, ..ReadOptions::default() },
-            );
-        }
+        let seeds = if bytes.len() < 100_000 { 300 } else { 30 };
+        let options =
+            ReadOptions { grain: Grain::Frames, times: Times::Keep, ..ReadOptions::default() };
+        read_damaged(&bytes, 0..seeds, |bytes| read(Input::from_bytes(bytes)?, &options));
     }
 }
 

@@ -289,7 +289,7 @@ fn row<'a>(table: HprofTable, mut words: impl Iterator<Item = &'a str>) -> Optio
 mod tests {
     use super::*;
     use expect_test::{Expect, expect};
-    use perfblame_fixtures::{corpus, damaged as damage, draw};
+    use perfblame_fixtures::{corpus, draw, read_damaged};
     use std::fmt::Write as _;
 
     const TEXT: &str = "JAVA PROFILE 1.0.1, created Fri Dec 18 16:33:00 2009\n\
@@ -394,9 +394,8 @@ mod tests {
     fn damaged_dumps_never_panic() {
         let text =
             [TEXT, "CPU SAMPLES BEGIN (total = 9)\n 1 9.9% 9.9% 9 300001 x\nCPU SAMPLES END\n"];
-        for seed in 0..500 {
-            let bytes = damage(text.concat().as_bytes(), seed);
-            let _ = read(Input::from_bytes(bytes).unwrap(), &ReadOptions::default());
-        }
+        read_damaged(text.concat().as_bytes(), 0..500, |bytes| {
+            read(Input::from_bytes(bytes)?, &ReadOptions::default())
+        });
     }
 }

@@ -2,7 +2,7 @@
 
 use expect_test::{Expect, expect};
 use perfblame_cct::{Grain, MetricId, Times};
-use perfblame_fixtures::{corpus_files, damaged, describe};
+use perfblame_fixtures::{corpus_files, describe, read_damaged};
 
 use super::*;
 
@@ -237,13 +237,13 @@ fn damaged_files_never_panic() {
         samples.extend((bytes.len() < 100_000).then_some(bytes));
     }
     for sample in samples {
-        for seed in 0..150 {
-            let input = Input::from_bytes(damaged(&sample, seed)).unwrap();
+        read_damaged(&sample, 0..150, |bytes| {
+            let input = Input::from_bytes(bytes)?;
             let _ = sniff(&input);
-            let _ = read(
+            read(
                 input,
                 &ReadOptions { grain: Grain::Frames, times: Times::Keep, ..ReadOptions::default() },
-            );
-        }
+            )
+        });
     }
 }

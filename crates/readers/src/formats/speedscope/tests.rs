@@ -2,7 +2,7 @@
 
 use expect_test::{Expect, expect};
 use perfblame_cct::{Grain, MetricId, Times};
-use perfblame_fixtures::{corpus_files, damaged, describe};
+use perfblame_fixtures::{corpus_files, describe, read_damaged};
 
 use super::*;
 
@@ -178,10 +178,9 @@ fn the_corpus_has_its_totals() {
             (name, profile.metrics[0].name.as_str(), total, profile.samples, &*warnings.join(" ")),
             *row
         );
-        for seed in 0..100 {
-            let bytes = damaged(&std::fs::read(&path).unwrap(), seed);
-            let _ = read(Input::from_bytes(bytes).unwrap(), &ReadOptions::default());
-        }
+        read_damaged(&std::fs::read(&path).unwrap(), 0..100, |bytes| {
+            read(Input::from_bytes(bytes)?, &ReadOptions::default())
+        });
         seen += 1;
     }
     assert!(seen == 0 || seen == expected.len());
