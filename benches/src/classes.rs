@@ -6,7 +6,8 @@
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use perfblame_changes::{ChangeKind, class_changes};
+use perfblame_changes::ChangeKind;
+use perfblame_classes::class_changes;
 
 use crate::in_process::fastest;
 use crate::inputs::{closure_compiler, listed_classes};

@@ -88,8 +88,8 @@ pub fn compare_classes(data: &[u8]) {
         *byte = byte.wrapping_add(1);
     }
     let compare = |before: Vec<u8>, after: Vec<u8>| {
-        let options = perfblame_changes::ClassOptions::default();
-        if let Ok(compared) = perfblame_changes::compare_jars(before, after, options) {
+        let options = perfblame_classes::ClassOptions::default();
+        if let Ok(compared) = perfblame_classes::compare_jars(before, after, options) {
             for change in &compared.changes.functions {
                 assert!(change.before.is_some() || change.after.is_some());
             }

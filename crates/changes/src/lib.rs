@@ -1,11 +1,10 @@
 //! What changed in the code between two revisions.
 //!
-//! Class files, source files by their syntax trees and git each say their part; the answer has one shape, a
-//! [`ChangeSet`]. What the code costs is none of this crate's business.
+//! Source files by their syntax trees and git each say their part; the answer has one shape, a [`ChangeSet`], which
+//! `perfblame-classes` gives for class files, too. What the code costs is none of this crate's business.
 #![warn(missing_docs)]
 
 mod change_set;
-mod classes;
 mod compare;
 mod git;
 mod lines;
@@ -16,10 +15,6 @@ pub mod source;
 pub use change_set::{
     Addition, ChangeKind, ChangeSet, Definition, FileChange, FileKind, FunctionChange, Hunk,
     Language,
-};
-pub use classes::{
-    ClassCount, ClassOptions, ClassesError, ComparedClasses, MethodLabels, WhichSide,
-    class_changes, compare_classes, compare_jars, count_classes,
 };
 pub use compare::{ChangedFile, FileVersion, SourceComparison, compare_sources, file_kind};
 pub use git::{

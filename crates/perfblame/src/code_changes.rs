@@ -7,8 +7,9 @@ use perfblame_analysis::{Blame, ChangedFunction, Code, Diff, DiffTree, attribute
 use perfblame_cct::Warning;
 use perfblame_changes::{
     ChangeSet, ChangedFile, FileVersion, FunctionChange, Repository, Revision, SourceIndex,
-    class_changes, compare_sources,
+    compare_sources,
 };
+use perfblame_classes::class_changes;
 
 use crate::args::CodeArgs;
 use crate::changes_file;

@@ -6,9 +6,8 @@ use std::time::Instant;
 use anyhow::Result;
 use hashbrown::HashMap;
 use perfblame_analysis::{ChangedFunction, ChangedKind};
-use perfblame_changes::{
-    Addition, ChangeKind, ChangeSet, ClassOptions, Definition, compare_classes, count_classes,
-};
+use perfblame_changes::{Addition, ChangeKind, ChangeSet, Definition};
+use perfblame_classes::{ClassOptions, compare_classes, count_classes};
 use serde::{Deserialize, Serialize};
 
 /// Sizes and changes of the program's own packages.

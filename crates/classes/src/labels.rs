@@ -2,7 +2,7 @@
 
 use hashbrown::HashMap;
 
-use crate::{ChangeKind, ChangeSet, Definition};
+use perfblame_changes::{ChangeKind, ChangeSet, Definition};
 
 /// On which side a profile was taken.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]

@@ -10,7 +10,8 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use perfblame_changes::{ChangeKind, Definition, class_changes};
+use perfblame_changes::{ChangeKind, Definition};
+use perfblame_classes::class_changes;
 use regex::{Captures, Regex};
 
 const RELEASES: [&str; 2] = ["20231112.0.0", "20240317.0.0"];

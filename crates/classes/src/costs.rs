@@ -6,7 +6,7 @@ use super::instructions::{
     NEWARRAY, Operand, instructions,
 };
 use super::numbered::{numbered_class, numbered_method};
-use crate::Addition;
+use perfblame_changes::Addition;
 
 /// Calls that wait, by class; all methods of a class where none is named.
 const WAITS: &[(&str, &[&str])] = &[

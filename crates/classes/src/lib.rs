@@ -2,11 +2,12 @@
 //!
 //! Bytecode says what a method does and leaves out how its source was written (section 3.2 of `[parcs]`); but it also
 //! says where constants are kept and in which order the compiler met its lambdas. Taken as bytes, nearly every method
-//! of a new release is modified. So bodies are made comparable first ([`body`]), names that the compiler numbered are
-//! told apart by what they stand for ([`colors`], [`pairing`]), and only then compared ([`compare`]).
+//! of a new release is modified. So bodies are made comparable first (`body`), names that the compiler numbered are
+//! told apart by what they stand for (`colors`, `pairing`), and only then compared (`compare`).
 //!
 //! Beyond the paper: a class that was renamed or moved is recognised by its methods, and calls of something that only
 //! got another name do not make the caller modified.
+#![warn(missing_docs)]
 
 mod body;
 mod class_file;
@@ -30,7 +31,7 @@ use perfblame_archive::ZipError;
 pub use count::{ClassCount, count_classes};
 pub use labels::{MethodLabels, WhichSide};
 
-use crate::ChangeSet;
+use perfblame_changes::ChangeSet;
 
 /// How classes are found.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -79,7 +80,7 @@ fn listed(paths: &[PathBuf]) -> String {
 ///
 /// Methods are told apart by class, name and descriptor. Modified ones do something else; line numbers, the order of
 /// constants and compiler-made numbers do not count. A class under another name whose methods are the same makes these
-/// [`Moved`](crate::ChangeKind::Moved), a method under another name [`Renamed`](crate::ChangeKind::Renamed): so are
+/// [`Moved`](perfblame_changes::ChangeKind::Moved), a method under another name [`Renamed`](perfblame_changes::ChangeKind::Renamed): so are
 /// lambdas and anonymous classes whose number moved on, since profiles show them under both numbers.
 pub fn class_changes(before: &[PathBuf], after: &[PathBuf]) -> Result<ChangeSet, ClassesError> {
     compare_classes(before, after, ClassOptions::default()).map(|compared| compared.changes)

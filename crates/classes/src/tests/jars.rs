@@ -3,7 +3,9 @@
 use expect_test::{Expect, expect};
 
 use super::maker::{Maker, drawn, jar};
-use crate::{ChangeKind, ClassOptions, MethodLabels, WhichSide, compare_jars};
+use perfblame_changes::ChangeKind;
+
+use crate::{ClassOptions, MethodLabels, WhichSide, compare_jars};
 
 type File = (String, Vec<u8>);
 

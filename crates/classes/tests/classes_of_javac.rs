@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use expect_test::{Expect, expect};
-use perfblame_changes::{ClassOptions, class_changes, compare_classes};
+use perfblame_classes::{ClassOptions, class_changes, compare_classes};
 
 /// Compiles both sources and draws what changed, which must not depend on the release.
 fn check(name: &str, before: &str, after: &str, expected: &Expect) {

@@ -8,12 +8,12 @@ fn check(before: &[Maker], after: &[Maker], expected: &Expect) {
     expected.assert_eq(&drawn(&changes(before, after)));
     // Nothing ever differs from itself, and what is added one way is deleted the other way.
     assert_eq!(drawn(&changes(before, before)), "");
-    let count = |changes: crate::ChangeSet, kind| {
+    let count = |changes: perfblame_changes::ChangeSet, kind| {
         changes.functions.iter().filter(|change| change.kind == kind).count()
     };
     assert_eq!(
-        count(changes(before, after), crate::ChangeKind::Added),
-        count(changes(after, before), crate::ChangeKind::Deleted),
+        count(changes(before, after), perfblame_changes::ChangeKind::Added),
+        count(changes(after, before), perfblame_changes::ChangeKind::Deleted),
     );
 }
 

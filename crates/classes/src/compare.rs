@@ -11,7 +11,7 @@ use super::pairing::Pairing;
 use super::parallel::in_parallel;
 use super::program::{Class, Method};
 use super::scan::Classes;
-use crate::{
+use perfblame_changes::{
     Addition, ChangeKind, ChangeSet, Definition, FileChange, FileKind, FunctionChange, Language,
 };
 

@@ -2,7 +2,9 @@
 
 use std::fmt::Write as _;
 
-use crate::{ChangeSet, ClassOptions, FunctionChange, compare_jars};
+use perfblame_changes::{ChangeSet, FunctionChange};
+
+use crate::{ClassOptions, compare_jars};
 
 /// A class file under construction.
 #[derive(Clone)]
