@@ -4,12 +4,12 @@ use std::path::Path;
 
 /// Which of the two workloads.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Side {
+pub enum Workload {
     Base,
     Buggy,
 }
 
-impl Side {
+impl Workload {
     /// Both, in the order they are run.
     pub const BOTH: [Self; 2] = [Self::Base, Self::Buggy];
 
@@ -78,17 +78,17 @@ pub struct Case {
 
 impl Case {
     /// The command line of a side.
-    pub fn command(&self, side: Side, folder: &Path) -> Vec<String> {
+    pub fn command(&self, side: Workload, folder: &Path) -> Vec<String> {
         let words = match side {
-            Side::Base => self.base,
-            Side::Buggy => self.buggy,
+            Workload::Base => self.base,
+            Workload::Buggy => self.buggy,
         };
         let folder = folder.display().to_string();
         words.iter().map(|word| fill(word, side).replace("{folder}", &folder)).collect()
     }
 
     /// What is set for the program on a side.
-    pub fn settings(&self, side: Side) -> Vec<(&'static str, String)> {
+    pub fn settings(&self, side: Workload) -> Vec<(&'static str, String)> {
         self.environment.iter().map(|(name, value)| (*name, fill(value, side))).collect()
     }
 
@@ -98,6 +98,6 @@ impl Case {
     }
 }
 
-fn fill(word: &str, side: Side) -> String {
+fn fill(word: &str, side: Workload) -> String {
     word.replace("{side}", side.name())
 }

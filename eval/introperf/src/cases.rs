@@ -68,7 +68,7 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::case::{Cause, Side};
+    use crate::case::{Cause, Workload};
 
     #[test]
     fn every_case_is_whole_and_has_its_own_name() {
@@ -84,8 +84,13 @@ mod tests {
             );
             assert!(!case.packages.is_empty() && !case.what.is_empty(), "{}", case.name);
             assert_eq!(case.plugin.is_some(), case.cause != Cause::Internal, "{}", case.name);
-            let program = case.command(Side::Base, Path::new("/case"))[0].clone();
-            assert_eq!(program, case.command(Side::Buggy, Path::new("/case"))[0], "{}", case.name);
+            let program = case.command(Workload::Base, Path::new("/case"))[0].clone();
+            assert_eq!(
+                program,
+                case.command(Workload::Buggy, Path::new("/case"))[0],
+                "{}",
+                case.name
+            );
         }
     }
 }

@@ -6,7 +6,7 @@ use anyhow::Result;
 use serde::{Deserialize, Serialize};
 
 use crate::answer::{Named, ask, named, paths};
-use crate::case::{Case, Side};
+use crate::case::{Case, Workload};
 use crate::machine::shell;
 use crate::plain::{self, Sizes};
 use crate::rank::{Found, Wanted, find};
@@ -51,8 +51,8 @@ struct Plain {
 /// Records a case one way and looks for its cause.
 pub fn row(work: &Work, case: &Case, way: Way, perfblame: &Path) -> Result<Row> {
     let wanted = wanted(work, case)?;
-    let base = record(work, case, Side::Base, way, perfblame)?;
-    let buggy = record(work, case, Side::Buggy, way, perfblame)?;
+    let base = record(work, case, Workload::Base, way, perfblame)?;
+    let buggy = record(work, case, Workload::Buggy, way, perfblame)?;
     let traces = key(&[base.key.as_bytes(), buggy.key.as_bytes()]);
     let step = format!("{}-{traces}.json", way.name());
     let plain = if way == Way::Default {

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 
-use crate::case::{Case, Side};
+use crate::case::{Case, Workload};
 use crate::cases::HEADER;
 use crate::machine::{CLIENTS_RUN_ON, PROGRAMS_RUN_ON, Ticking, shell};
 use perfblame_eval_steps::{Work, key};
@@ -68,15 +68,15 @@ pub fn prepare(work: &Work, case: &Case) -> Result<PathBuf> {
     let what = [case.prepare, &format!("{:?}", case.plugin), HEADER.1, BUILD];
     let made_from = key(&what.map(str::as_bytes));
     work.folder(&["cases", &format!("{}-{made_from}", case.name)], |folder| {
-        for side in Side::BOTH {
+        for side in Workload::BOTH {
             fs::create_dir_all(folder.join(side.name()))?;
         }
         if let Some(plugin) = case.plugin {
             for (name, text) in [plugin.source, HEADER] {
                 fs::write(folder.join(name), text)?;
             }
-            for side in Side::BOTH {
-                let define = if side == Side::Buggy { "-DDELAYED" } else { "" };
+            for side in Workload::BOTH {
+                let define = if side == Workload::Buggy { "-DDELAYED" } else { "" };
                 let built = format!("{}/{}", side.name(), plugin.object);
                 let strip = if plugin.stripped { "strip" } else { "true" };
                 let build = format!(
@@ -108,7 +108,13 @@ pub struct Trace {
 }
 
 /// Records one side of a case, or takes the trace that is kept.
-pub fn record(work: &Work, case: &Case, side: Side, way: Way, perfblame: &Path) -> Result<Trace> {
+pub fn record(
+    work: &Work,
+    case: &Case,
+    side: Workload,
+    way: Way,
+    perfblame: &Path,
+) -> Result<Trace> {
     let folder = prepare(work, case)?;
     let command = case.command(side, &folder);
     let settings = case.settings(side);

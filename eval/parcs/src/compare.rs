@@ -11,7 +11,7 @@ use perfblame_analysis::{
     DiffQuery, LoadOptions, Loaded, Method, Source, StageReason, Stages, diff, load,
 };
 use perfblame_blame::share_overlap;
-use perfblame_cct::{Grain, NodeId, RunSet};
+use perfblame_cct::{Grain, NodeId, RunSet, Sides};
 use perfblame_matching::{Identity, SideTree, common_tree, match_strict, matching_score};
 use perfblame_readers::Tally;
 use serde::{Deserialize, Serialize};
@@ -203,17 +203,18 @@ fn weights(set: &RunSet, metric: &str) -> Vec<i64> {
 /// The score of definition 1, which figure 9 holds the relaxed one against, and the common tree's part of the nodes
 /// before.
 pub fn strict_score(before: &RunSet, after: &RunSet) -> (f64, f64) {
-    let time = [before, after].map(|set| weights(set, TIME));
-    let calls = [before, after].map(|set| weights(set, CALLS));
-    let before = SideTree { symbols: &before.symbols, tree: &before.tree, weights: &time[0] };
-    let after = SideTree { symbols: &after.symbols, tree: &after.tree, weights: &time[1] };
+    let sets = Sides { before, after };
+    let time = sets.map(|set| weights(set, TIME));
+    let calls = sets.map(|set| weights(set, CALLS));
+    let before = SideTree { symbols: &before.symbols, tree: &before.tree, weights: &time.before };
+    let after = SideTree { symbols: &after.symbols, tree: &after.tree, weights: &time.after };
     let identity = Identity::by_signature(&before, &after, &[]);
     let matching = match_strict(&before, &after, &identity);
     let mut pairs: [Vec<(f64, f64)>; 3] = Default::default();
     for row in 0..after.tree.len() {
         let Some(old) = matching.before(NodeId::new(row)) else { continue };
-        let of = |columns: &[Vec<i64>; 2]| {
-            (columns[0][old.index()].max(0) as f64, columns[1][row].max(0) as f64)
+        let of = |columns: &Sides<Vec<i64>>| {
+            (columns.before[old.index()].max(0) as f64, columns.after[row].max(0) as f64)
         };
         let (count, total) = (of(&calls), of(&time));
         let mean = |total: f64, count: f64| if count > 0.0 { total / count } else { 0.0 };

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
+use perfblame_cct::{Side, Sides};
 use serde::{Deserialize, Serialize};
 
 use crate::code::{Code, CodeCounts, compare_code};
@@ -21,7 +22,7 @@ pub struct Plan {
     /// The exact profiler.
     pub agent: PathBuf,
     /// Runs of the release before and of the release after, with each input. Two after are what the threshold needs.
-    pub runs: [usize; 2],
+    pub runs: Sides<usize>,
 }
 
 /// All that is known of a program.
@@ -64,12 +65,10 @@ pub fn measure(
     cancel: &AtomicBool,
 ) -> Result<Measured> {
     let mut measured = Measured { program: program.name.to_owned(), ..Measured::default() };
-    let releases = [0, 1].map(|side| release(work, program, side));
-    let [before, after] = releases;
-    let releases = [before?, after?];
+    let releases = Sides::try_of(|side| release(work, program, side))?;
     let inputs = prepare(work, program)?;
-    let own = [releases[0].own_jars()?, releases[1].own_jars()?];
-    let code = compare_code(&own[0], &own[1], program.packages)?;
+    let own = Sides::try_of(|side| releases[side].own_jars())?;
+    let code = compare_code(&own.before, &own.after, program.packages)?;
     measured.code = code.counts.clone();
     for (number, input) in (1..).zip(&inputs) {
         let started = Instant::now();
@@ -97,7 +96,7 @@ pub fn measure(
     Ok(measured)
 }
 
-fn release<'a>(work: &Work, program: &'a Program, side: usize) -> Result<Release<'a>> {
+fn release<'a>(work: &Work, program: &'a Program, side: Side) -> Result<Release<'a>> {
     let version = program.releases[side];
     let class_path = work.folder(&["releases", program.name, version], |folder| {
         eprintln!("fetching {} {version}", program.name);
@@ -109,46 +108,51 @@ fn release<'a>(work: &Work, program: &'a Program, side: usize) -> Result<Release
 
 fn measure_input(
     work: &Work,
-    releases: &[Release<'_>; 2],
+    releases: &Sides<Release<'_>>,
     input: &Ready,
     plan: &Plan,
     code: &Code,
     cancel: &AtomicBool,
 ) -> Result<Measurement> {
-    let run = |side: usize, how: How| run(work, &releases[side], input, how, &plan.agent, cancel);
-    let mut runs: [Vec<Ran>; 2] = [Vec::new(), Vec::new()];
+    let run = |side: Side, how: How| run(work, &releases[side], input, how, &plan.agent, cancel);
+    let mut runs: Sides<Vec<Ran>> = Sides::default();
     for (side, number) in order(plan.runs) {
         runs[side].push(run(side, How::Exact(number))?);
     }
-    let plain = run(1, How::Plain)?;
-    let profiles = |side: usize| -> Result<Vec<PathBuf>> {
+    let plain = run(Side::After, How::Plain)?;
+    let profiles = |side: Side| -> Result<Vec<PathBuf>> {
         runs[side].iter().map(|ran| profile_of(work, &releases[side], input.name, ran)).collect()
     };
-    let (before, after) = (profiles(0)?, profiles(1)?);
+    let Sides { before, after } = Sides::try_of(profiles)?;
     let this_program = this_program()?;
     let keys: Vec<&[u8]> = (runs.iter().flatten().map(|ran| ran.key.as_bytes()))
         .chain([this_program.as_bytes()])
         .collect();
     let file = format!("{}-{}.json", input.name, key(&keys));
-    let compared = work
-        .step(&["compared", releases[0].program.name, &file], || compare(&before, &after, code))?;
-    let mean =
-        |of: fn(&Ran) -> f64| runs[1].iter().map(of).sum::<f64>() / runs[1].len().max(1) as f64;
-    let same = runs[1].iter().filter(|ran| ran.printed == plain.printed).count();
+    let compared = work.step(&["compared", releases.before.program.name, &file], || {
+        compare(&before, &after, code)
+    })?;
+    let mean = |of: fn(&Ran) -> f64| {
+        runs.after.iter().map(of).sum::<f64>() / runs.after.len().max(1) as f64
+    };
+    let same = runs.after.iter().filter(|ran| ran.printed == plain.printed).count();
     let cost = Cost {
         cpu: [plain.cpu, mean(|ran| ran.cpu)],
         wall: [plain.wall, mean(|ran| ran.wall)],
-        runs: [runs[0].len(), runs[1].len()],
-        printed: [runs[1].len(), same],
+        runs: [runs.before.len(), runs.after.len()],
+        printed: [runs.after.len(), same],
     };
     Ok(Measurement { input: input.name.to_owned(), compared, cost })
 }
 
 /// A B B A: what the machine does meanwhile falls on both.
-pub fn order(runs: [usize; 2]) -> Vec<(usize, usize)> {
+pub fn order(runs: Sides<usize>) -> Vec<(Side, usize)> {
     let mut order = Vec::new();
-    for number in 0..runs[0].max(runs[1]) {
-        let both = if number % 2 == 0 { [0, 1] } else { [1, 0] };
+    for number in 0..runs.before.max(runs.after) {
+        let mut both = Side::BOTH;
+        if number % 2 == 1 {
+            both.reverse();
+        }
         order.extend(
             both.into_iter().filter(|side| number < runs[*side]).map(|side| (side, number + 1)),
         );

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context, Result, bail};
 use clap::Parser;
+use perfblame_cct::Sides;
 use perfblame_eval_parcs::document;
 use perfblame_eval_parcs::experiment::{Measured, Plan, agent, kept, measure};
 use perfblame_eval_parcs::programs::{PROGRAMS, Program};
@@ -67,7 +68,7 @@ fn measure_all(args: &Args, work: &Work, programs: &[&Program]) -> Result<()> {
     ctrlc::set_handler(move || asked.store(true, Ordering::Relaxed))?;
     let plan = Plan { agent: agent(args.agent.as_deref())?, runs: runs(&args.runs)? };
     for (number, program) in (1..).zip(programs) {
-        let [before, after] = program.releases;
+        let Sides { before, after } = program.releases;
         eprintln!("{number} of {}: {} {before} and {after}", programs.len(), program.name);
         let measured = match measure(work, program, &plan, &cancel) {
             Ok(measured) => measured,
@@ -96,9 +97,11 @@ fn programs(only: &[String]) -> Result<Vec<&'static Program>> {
     only.iter().map(named).collect()
 }
 
-fn runs(text: &str) -> Result<[usize; 2]> {
+fn runs(text: &str) -> Result<Sides<usize>> {
     let parse =
         |text: &str| text.trim().parse().ok().filter(|runs: &usize| (1..=99).contains(runs));
-    let both = text.split_once('+').and_then(|(one, other)| Some([parse(one)?, parse(other)?]));
+    let both = text
+        .split_once('+')
+        .and_then(|(before, after)| Some(Sides { before: parse(before)?, after: parse(after)? }));
     both.with_context(|| format!("--runs {text}: write it as 2+2"))
 }

@@ -1,6 +1,8 @@
 //! What is run: the programs with their releases, arguments and inputs. Versions are pinned; nothing here is downloaded
 //! into the project.
 
+use perfblame_cct::Sides;
+
 /// A Java program with two close releases.
 #[derive(Clone, Copy, Debug)]
 pub struct Program {
@@ -12,7 +14,7 @@ pub struct Program {
     /// Maven's group and artifact.
     pub artifact: &'static str,
     /// Before and after.
-    pub releases: [&'static str; 2],
+    pub releases: Sides<&'static str>,
     /// Packages whose calls are counted: the program's own, as in section 3.1.
     pub packages: &'static [&'static str],
     /// How the names of its own jars begin; the others are libraries.
@@ -86,7 +88,7 @@ pub const PROGRAMS: &[Program] = &[
         what: "code style checker for Java",
         in_paper: Some("checkstyle"),
         artifact: "com.puppycrawl.tools:checkstyle",
-        releases: ["10.12.4", "10.12.5"],
+        releases: Sides::new("10.12.4", "10.12.5"),
         packages: &["com.puppycrawl.tools.checkstyle"],
         jars: &["checkstyle-"],
         jvm: &[],
@@ -101,7 +103,7 @@ pub const PROGRAMS: &[Program] = &[
         what: "JavaScript compiler",
         in_paper: None,
         artifact: "com.google.javascript:closure-compiler",
-        releases: ["v20231112", "v20240317"],
+        releases: Sides::new("v20231112", "v20240317"),
         packages: &["com.google.javascript"],
         jars: &["closure-compiler-"],
         jvm: &[],
@@ -141,7 +143,7 @@ pub const PROGRAMS: &[Program] = &[
         what: "Eclipse's compiler for Java",
         in_paper: None,
         artifact: "org.eclipse.jdt:ecj",
-        releases: ["3.35.0", "3.36.0"],
+        releases: Sides::new("3.35.0", "3.36.0"),
         packages: &["org.eclipse.jdt"],
         jars: &["ecj-"],
         jvm: &[],
@@ -155,7 +157,7 @@ pub const PROGRAMS: &[Program] = &[
         what: "formatter for Java",
         in_paper: None,
         artifact: "com.google.googlejavaformat:google-java-format",
-        releases: ["1.18.1", "1.19.0"],
+        releases: Sides::new("1.18.1", "1.19.0"),
         packages: &["com.google.googlejavaformat"],
         jars: &["google-java-format-"],
         jvm: &[
@@ -176,7 +178,7 @@ pub const PROGRAMS: &[Program] = &[
         what: "database",
         in_paper: None,
         artifact: "com.h2database:h2",
-        releases: ["2.2.222", "2.2.224"],
+        releases: Sides::new("2.2.222", "2.2.224"),
         packages: &["org.h2"],
         jars: &["h2-"],
         jvm: &[],
@@ -196,7 +198,7 @@ pub const PROGRAMS: &[Program] = &[
         what: "Ruby in Java",
         in_paper: Some("jruby"),
         artifact: "org.jruby:jruby-complete",
-        releases: ["9.4.5.0", "9.4.6.0"],
+        releases: Sides::new("9.4.5.0", "9.4.6.0"),
         packages: &["org.jruby"],
         jars: &["jruby-complete-"],
         jvm: &[],
@@ -217,7 +219,7 @@ pub const PROGRAMS: &[Program] = &[
         what: "Python in Java",
         in_paper: Some("jython"),
         artifact: "org.python:jython-standalone",
-        releases: ["2.7.2", "2.7.3"],
+        releases: Sides::new("2.7.2", "2.7.3"),
         // Not `org.python.pycode`, which is made at run time.
         packages: &[
             "org.python.antlr",
@@ -246,7 +248,7 @@ pub const PROGRAMS: &[Program] = &[
         what: "code checker for Java",
         in_paper: Some("pmd"),
         artifact: "net.sourceforge.pmd:pmd-java",
-        releases: ["6.54.0", "6.55.0"],
+        releases: Sides::new("6.54.0", "6.55.0"),
         packages: &["net.sourceforge.pmd"],
         jars: &["pmd-"],
         jvm: &[],
@@ -271,7 +273,7 @@ pub const PROGRAMS: &[Program] = &[
         what: "bug detector for Java, FindBugs' successor",
         in_paper: Some("findbugs"),
         artifact: "com.github.spotbugs:spotbugs",
-        releases: ["4.8.2", "4.8.3"],
+        releases: Sides::new("4.8.2", "4.8.3"),
         packages: &["edu.umd.cs.findbugs"],
         jars: &["spotbugs-"],
         jvm: &[],

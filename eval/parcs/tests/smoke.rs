@@ -5,7 +5,8 @@ use std::num::NonZeroU32;
 use std::path::PathBuf;
 
 use perfblame_cct::{
-    CallSite, Cct, Cells, Frame, Function, Grain, Metric, NodeId, Profile, Symbols, Unit,
+    CallSite, Cct, Cells, Frame, Function, Grain, Metric, NodeId, Profile, Side, Sides, Symbols,
+    Unit,
 };
 use perfblame_changes::{ChangeKind, ChangeSet, Definition, FunctionChange};
 use perfblame_eval_parcs::code::{Code, of_changes};
@@ -188,7 +189,7 @@ fn a_second_start_takes_what_is_kept() {
 fn the_table_of_programs_is_in_order() {
     assert!(PROGRAMS.len() >= 6);
     for program in PROGRAMS {
-        assert_ne!(program.releases[0], program.releases[1], "{}", program.name);
+        assert_ne!(program.releases.before, program.releases.after, "{}", program.name);
         for release in program.releases {
             let coordinates = format!("{}:{release}", program.artifact);
             let artifact = Artifact { coordinates, classifier: None };
@@ -206,8 +207,10 @@ fn the_table_of_programs_is_in_order() {
 
 #[test]
 fn runs_take_turns() {
-    assert_eq!(order([2, 2]), [(0, 1), (1, 1), (1, 2), (0, 2)]);
-    assert_eq!(order([1, 2]), [(0, 1), (1, 1), (1, 2)]);
+    let (before, after) = (Side::Before, Side::After);
+    let expected = [(before, 1), (after, 1), (after, 2), (before, 2)];
+    assert_eq!(order(Sides::new(2, 2)), expected);
+    assert_eq!(order(Sides::new(1, 2)), expected[..3]);
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! The applications: libraries of npm, each with a small page of ours and a visit to it.
 
+use perfblame_cct::Sides;
+
 /// A web application.
 #[derive(Debug)]
 pub struct App {
@@ -10,7 +12,7 @@ pub struct App {
     /// What it is called at npm.
     pub package: &'static str,
     /// The release before, and a later one.
-    pub releases: [&'static str; 2],
+    pub releases: Sides<&'static str>,
     /// Files of the package, and their names below `/lib`.
     pub files: &'static [(&'static str, &'static str)],
     pub page: &'static str,
@@ -34,7 +36,7 @@ macro_rules! app {
             name: $name,
             what: $what,
             package: $package,
-            releases: [$before, $after],
+            releases: Sides::new($before, $after),
             files: &[$(($file, $as)),*],
             page: include_str!(concat!("../apps/", $name, "/index.html")),
             script: include_str!(concat!("../apps/", $name, "/app.js")),

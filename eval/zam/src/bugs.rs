@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
+use perfblame_cct::{Side, Sides};
 
 use crate::answer::{Answer, Blamed};
 use crate::app::SHARED;
@@ -17,7 +18,7 @@ pub struct Bug {
     pub name: &'static str,
     pub issue: &'static str,
     pub package: &'static str,
-    pub releases: [&'static str; 2],
+    pub releases: Sides<&'static str>,
     /// The file that is served, or that everything is bundled from.
     pub entry: Entry,
     pub page: &'static str,
@@ -41,7 +42,7 @@ pub enum Entry {
     Bundle(&'static str),
     /// Installed with what each release of the package needs beside it, then bundled from this text.
     Installed {
-        beside: [&'static [&'static str]; 2],
+        beside: Sides<&'static [&'static str]>,
         text: &'static str,
     },
 }
@@ -76,7 +77,7 @@ pub const BUGS: &[Bug] = &[
         name: "highlight.js",
         issue: "highlight.js 1031",
         package: "highlight.js",
-        releases: ["8.9.1", "9.0.0"],
+        releases: Sides::new("8.9.1", "9.0.0"),
         entry: Entry::Bundle(
             "var hljs = require('./package/lib/highlight.js');\n\
              hljs.registerLanguage('java', require('./package/lib/languages/java.js'));\n\
@@ -95,7 +96,7 @@ pub const BUGS: &[Bug] = &[
         name: "async",
         issue: "async 883",
         package: "async",
-        releases: ["1.0.0", "1.4.2"],
+        releases: Sides::new("1.0.0", "1.4.2"),
         entry: Entry::File("lib/async.js"),
         page: ASYNC.0,
         script: ASYNC.1,
@@ -113,12 +114,12 @@ pub const BUGS: &[Bug] = &[
         name: "deck.gl",
         issue: "deck.gl 1126",
         package: "deck.gl",
-        releases: ["4.1.0-alpha.7", "4.1.0-alpha.15"],
+        releases: Sides::new("4.1.0-alpha.7", "4.1.0-alpha.15"),
         entry: Entry::Installed {
-            beside: [
+            beside: Sides::new(
                 &["luma.gl@4.0.0-alpha.5", "react@15.6.2", "react-dom@15.6.2", "assert@1.4.1"],
                 &["luma.gl@4.0.0-alpha.13", "react@15.6.2", "react-dom@15.6.2", "assert@1.4.1"],
-            ],
+            ),
             text: "window.React = require('react');\n\
                    window.ReactDOM = require('react-dom');\n\
                    window.deck = require('deck.gl');\n",
@@ -141,11 +142,11 @@ impl Bug {
     }
 
     /// The site of a side, made unless it is there.
-    pub fn site(&self, folder: &Path, side: usize) -> Result<PathBuf> {
+    pub fn site(&self, folder: &Path, side: Side) -> Result<PathBuf> {
         let packages = folder.join("packages");
         let tools = npm::tools(&packages, "minifiers", &MINIFIERS)?;
         let release = self.releases[side];
-        let to = self.folder(folder).join(["site-before", "site-after"][side]);
+        let to = self.folder(folder).join(format!("site-{side}"));
         work::folder(&to, |to| {
             fs::create_dir_all(to.join("lib"))?;
             let script = to.join("lib").join(format!("{}.js", self.name.trim_end_matches(".js")));
@@ -175,8 +176,8 @@ impl Bug {
     }
 
     /// Where a time line is, counted from 1.
-    pub fn file(&self, folder: &Path, side: usize, number: usize) -> PathBuf {
-        self.folder(folder).join(["before", "after"][side]).join(format!("{number}.json.gz"))
+    pub fn file(&self, folder: &Path, side: Side, number: usize) -> PathBuf {
+        self.folder(folder).join(side.name()).join(format!("{number}.json.gz"))
     }
 
     fn is_cause(&self, blamed: &Blamed) -> bool {

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
+use perfblame_cct::Side;
 use perfblame_fixtures::Random;
 
 use crate::app::{App, SHARED};
@@ -11,7 +12,7 @@ use crate::case::{Kind, Spec, Truth};
 use crate::inject::{Edit, PLATFORM, edit, find_loop, is_free};
 use crate::record::Recorder;
 use crate::script::{Function, Position, Script};
-use crate::site::{self, Recipe, Release};
+use crate::site::{self, Recipe};
 use crate::survey::{Survey, Surveyed};
 use crate::timeline::{Place, Timeline};
 use crate::work;
@@ -138,7 +139,7 @@ fn attempt(
         scripts: BTreeMap::from([(drawn.address.clone(), edited.text.clone())]),
         minified: spec.kind == Kind::Minified,
         reports,
-        ..Recipe::plain(app, Release::After)
+        ..Recipe::plain(app, Side::After)
     };
     // Calling something again can change what a page does; then it is no case.
     if matches!(spec.kind, Kind::MoreCalls | Kind::Minified) {
@@ -383,7 +384,7 @@ fn wait(app: &App, spec: Spec, random: &mut Random, to: (&Path, &Path)) -> Resul
     let also = around.iter().skip(1).map(|function| place("", function.at)).collect();
     let recipe = Recipe {
         scripts: BTreeMap::from([("/visit.js".to_owned(), shared.clone())]),
-        ..Recipe::plain(app, Release::After)
+        ..Recipe::plain(app, Side::After)
     };
     site::make(to.1, &recipe, to.0)?;
     Ok(Truth {

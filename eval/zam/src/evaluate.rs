@@ -10,7 +10,7 @@ use perfblame_analysis::{
     Diff, DiffQuery, LoadOptions, Loaded, Method as Engine, ScriptNames, diff, expand, load,
 };
 use perfblame_blame::{CriticalOptions, LeastDelta, Markers, Timelines, critical_graph};
-use perfblame_cct::{MetricId, Times};
+use perfblame_cct::{MetricId, Side, Sides, Times};
 use perfblame_readers::Tally;
 use perfblame_report::{diff_dot, diff_json};
 use serde::{Deserialize, Serialize};
@@ -247,10 +247,10 @@ impl<'a> Evaluation<'a> {
     }
 
     fn bug(&self, bug: &Bug) -> Result<Option<BugRow>> {
-        let files = |side: usize| -> Vec<PathBuf> {
+        let files = |side: Side| -> Vec<PathBuf> {
             (1..=PAIRS).map(|number| bug.file(self.folder, side, number)).collect()
         };
-        let [before, after] = [files(0), files(1)];
+        let Sides { before, after } = Sides::of(files);
         if before.iter().chain(&after).any(|file| !file.exists()) {
             return Ok(None);
         }

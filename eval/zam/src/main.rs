@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use clap::Parser;
 use indicatif::{ProgressBar, ProgressStyle};
+use perfblame_cct::Side;
 use perfblame_eval_steps::Work;
 use perfblame_eval_zam::app::{APPS, App};
 use perfblame_eval_zam::bugs::BUGS;
@@ -137,7 +138,7 @@ fn record_all(
             }
         }
         for bug in BUGS {
-            for side in 0..2 {
+            for side in Side::BOTH {
                 bar.set_message(format!("recording {} {number}", bug.issue));
                 let site = bug.site(folder, side)?;
                 let to = bug.file(folder, side, number);

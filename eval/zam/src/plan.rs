@@ -3,12 +3,13 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
+use perfblame_cct::Side;
 
 use crate::app::App;
 use crate::case::{Kind, Spec, Truth};
 use crate::draw::draw;
 use crate::record::Recorder;
-use crate::site::{self, Recipe, Release};
+use crate::site::{self, Recipe};
 use crate::survey::{self, survey};
 use crate::work;
 
@@ -113,8 +114,8 @@ pub fn make_cases(
     }
     say(format!("surveying {}", app.name));
     let survey = survey(app, survey::TIMELINES, (&own, &packages), recorder)?;
-    for release in [Release::Before, Release::After] {
-        let name = if release == Release::Before { "before" } else { "after" };
+    for release in Side::BOTH {
+        let name = release.name();
         site::make(&packages, &Recipe::plain(app, release), &own.join("sites").join(name))?;
     }
     let mut used = Vec::new();
@@ -123,7 +124,7 @@ pub fn make_cases(
         if is_missing(spec) {
             say(format!("making {} {}", app.name, spec.name()));
             if spec.kind == Kind::Minified {
-                let recipe = Recipe { minified: true, ..Recipe::plain(app, Release::Before) };
+                let recipe = Recipe { minified: true, ..Recipe::plain(app, Side::Before) };
                 site::make(&packages, &recipe, &own.join("sites").join("before-minified"))?;
             }
             let site = own.join("sites").join(spec.name());

@@ -5,23 +5,17 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
+use perfblame_cct::Side;
 
 use crate::app::{App, SHARED};
 use crate::inject::COUNTERS;
 use crate::npm::{self, MINIFIERS};
 use crate::work;
 
-/// Which release of the library.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum Release {
-    Before,
-    After,
-}
-
 /// What a site is made of.
 pub struct Recipe<'a> {
     pub app: &'a App,
-    pub release: Release,
+    pub release: Side,
     /// Scripts that differ, by their address.
     pub scripts: BTreeMap<String, String>,
     /// It counts and reports.
@@ -32,13 +26,13 @@ pub struct Recipe<'a> {
 
 impl<'a> Recipe<'a> {
     /// A release as it is.
-    pub fn plain(app: &'a App, release: Release) -> Self {
+    pub fn plain(app: &'a App, release: Side) -> Self {
         Self { app, release, scripts: BTreeMap::new(), reports: false, minified: false }
     }
 }
 
 /// The text of a script of a release.
-pub fn script(packages: &Path, app: &App, release: Release, address: &str) -> Result<String> {
+pub fn script(packages: &Path, app: &App, release: Side, address: &str) -> Result<String> {
     match address {
         "/visit.js" => return Ok(SHARED.to_owned()),
         "/app.js" => return Ok(app.script.to_owned()),
@@ -46,7 +40,7 @@ pub fn script(packages: &Path, app: &App, release: Release, address: &str) -> Re
     }
     let named = |(_, name): &&(&str, &str)| address.strip_prefix("/lib/") == Some(*name);
     let (file, _) = app.files.iter().find(named).context("no such script")?;
-    let package = npm::package(packages, app.package, app.releases[release as usize])?;
+    let package = npm::package(packages, app.package, app.releases[release])?;
     let path = package.join(file);
     fs::read_to_string(&path).with_context(|| path.display().to_string())
 }
@@ -54,7 +48,7 @@ pub fn script(packages: &Path, app: &App, release: Release, address: &str) -> Re
 /// Makes a site, unless it is there.
 pub fn make(packages: &Path, recipe: &Recipe<'_>, to: &Path) -> Result<()> {
     let app = recipe.app;
-    let package = npm::package(packages, app.package, app.releases[recipe.release as usize])?;
+    let package = npm::package(packages, app.package, app.releases[recipe.release])?;
     work::folder(to, |folder| {
         fs::create_dir_all(folder.join("lib"))?;
         let page = if recipe.reports {
@@ -84,17 +78,17 @@ pub fn make(packages: &Path, recipe: &Recipe<'_>, to: &Path) -> Result<()> {
 }
 
 /// Minifies a script in place.
-fn minify(packages: &Path, release: Release, script: &Path) -> Result<()> {
+fn minify(packages: &Path, release: Side, script: &Path) -> Result<()> {
     let tools = npm::tools(packages, "minifiers", &MINIFIERS)?;
     let bin = |name: &str| tools.join("node_modules/.bin").join(name).display().to_string();
     let minified: PathBuf = script.with_extension("min");
     let (from, to) = (script.display().to_string(), minified.display().to_string());
     let here = script.parent().unwrap_or(Path::new("."));
     match release {
-        Release::Before => {
+        Side::Before => {
             npm::run(here, &bin("terser"), [&from, "--compress", "--mangle", "--output", &to])?;
         }
-        Release::After => {
+        Side::After => {
             let outfile = format!("--outfile={to}");
             npm::run(here, &bin("esbuild"), [&from, "--minify", "--log-level=error", &outfile])?;
         }

@@ -5,12 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
+use perfblame_cct::Side;
 
 use crate::app::App;
 use crate::inject::{Counted, count};
 use crate::record::Recorder;
 use crate::script::Script;
-use crate::site::{self, Recipe, Release};
+use crate::site::{self, Recipe};
 use crate::timeline::{Place, Timeline};
 use crate::work;
 
@@ -56,8 +57,8 @@ pub fn survey(
     let mut counting = BTreeMap::new();
     let mut scripts = Vec::new();
     for (row, address) in app.scripts().into_iter().enumerate() {
-        let script = Script::parse(site::script(packages, app, Release::After, &address)?)?;
-        let before = Script::parse(site::script(packages, app, Release::Before, &address)?)?;
+        let script = Script::parse(site::script(packages, app, Side::After, &address)?)?;
+        let before = Script::parse(site::script(packages, app, Side::Before, &address)?)?;
         let known = before.texts().into_iter().filter(|(_, times)| *times == 1);
         let known = known.map(|(text, _)| text.to_owned()).collect();
         let (text, what) = count(&script, counted.len());
@@ -73,8 +74,7 @@ pub fn survey(
     }
     let report = work::step(&kept.join("counts.json"), || {
         let to = folder.join("sites").join("counting");
-        let recipe =
-            Recipe { scripts: counting, reports: true, ..Recipe::plain(app, Release::After) };
+        let recipe = Recipe { scripts: counting, reports: true, ..Recipe::plain(app, Side::After) };
         site::make(packages, &recipe, &to)?;
         let report = recorder.report(&to, app.flow, &kept.join("counting.json.gz"))?;
         if !report.errors.is_empty() {
@@ -99,8 +99,8 @@ pub fn survey(
         edges: BTreeMap::new(),
         seen: report.seen,
     };
-    for release in [Release::Before, Release::After] {
-        let name = if release == Release::Before { "before" } else { "after" };
+    for release in Side::BOTH {
+        let name = release.name();
         let to = folder.join("sites").join(name);
         site::make(packages, &Recipe::plain(app, release), &to)?;
         for number in 1..=timelines {
@@ -118,8 +118,8 @@ impl Survey {
         self.after.get(place).copied().unwrap_or(0.0)
     }
 
-    fn add(&mut self, release: Release, timeline: &Timeline, of: usize) {
-        if release == Release::Before {
+    fn add(&mut self, release: Side, timeline: &Timeline, of: usize) {
+        if release == Side::Before {
             let places = timeline.nodes.iter().map(|node| &node.place);
             let named = places.filter(|place| !place.is_nameless() && !place.script.is_empty());
             self.before.extend(named.map(|place| (place.script.clone(), place.name.clone())));

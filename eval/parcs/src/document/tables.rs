@@ -2,6 +2,8 @@
 
 use std::fmt::Write as _;
 
+use perfblame_cct::Sides;
+
 use crate::attribution::Named;
 use crate::compare::Taken;
 use crate::experiment::{Measured, Measurement};
@@ -172,7 +174,7 @@ pub fn programs(rows: &Rows<'_>) -> String {
     );
     for (program, measured) in rows {
         let inputs: Vec<&str> = measured.inputs.iter().map(|input| input.input.as_str()).collect();
-        let [before, after] = program.releases;
+        let Sides { before, after } = program.releases;
         let runs = measured.inputs.first().map_or([0; 2], |input| input.cost.runs);
         let runs = format!("{} + {}", runs[0], runs[1]);
         line(
