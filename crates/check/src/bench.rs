@@ -8,7 +8,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use perfblame_analysis::{Diff, DiffTree, Verdict};
-use perfblame_cct::{NameKinds, Profile, Warning, normalise, rename};
+use perfblame_cct::{NameKinds, Profile, Side, Sides, Warning, normalise, rename};
 use perfblame_record::{
     Output as RecordOutput, Profiler, Program, RecordError, Settings, choose, frequency_for,
     record_run, run_plain,
@@ -17,7 +17,7 @@ use perfblame_record::{
 use crate::attribution::ChangedCode;
 use crate::config::{Output, Workload};
 use crate::machine::surroundings;
-use crate::sequential::{Budget, Reading, Runs, Side, Sides};
+use crate::sequential::{Budget, CollectedRuns, Reading, Runs, revision_name};
 use crate::stored::{About, Shelf, alternating, read_profile};
 use crate::watch::{Event, Watch};
 use crate::{Built, Failure, Home, Snapshot, key};
@@ -56,12 +56,12 @@ pub struct Bench<'a> {
     pub profiler: Profiler,
     settings: Settings,
     tried: Tried,
-    programs: [Program; 2],
-    shelves: [Shelf; 2],
+    programs: Sides<Program>,
+    shelves: Sides<Shelf>,
     /// Number of this series of alternating runs.
     series: String,
     scratch: Scratch,
-    outputs: [BTreeSet<String>; 2],
+    outputs: Sides<BTreeSet<String>>,
     notes: BTreeSet<String>,
     budget: Budget,
     /// What the programs took, all together.
@@ -123,7 +123,7 @@ impl<'a> Bench<'a> {
             .map_err(|error| Failure::io("make", &scratch.0, &error))?;
         let log = around.home.logs().join(format!("run-{}.log", subject.built[1].key));
         let (input, content) = resolved(subject)?;
-        let programs = [0, 1].map(|side| program(subject, side, &input, &scratch.0, &log));
+        let programs = Sides::of(|side| program(subject, side, &input, &scratch.0, &log));
         for (program, revision) in programs.iter().zip(subject.revisions) {
             if !program.directory.is_dir() {
                 let what = format!(
@@ -138,7 +138,7 @@ impl<'a> Bench<'a> {
         }
         let profiler = match &workload.profiler {
             Some(name) => Profiler::named(name).ok_or_else(|| unknown(name))?,
-            None => choose(&programs[1]).map_err(|error| cannot_record(&error))?.profiler,
+            None => choose(&programs.after).map_err(|error| cannot_record(&error))?.profiler,
         };
         let command = workload.run.with_input(&input);
         let mut same = vec![workload.directory.clone().unwrap_or_default(), content];
@@ -155,10 +155,10 @@ impl<'a> Bench<'a> {
             settings,
             tried,
             programs,
-            shelves: [0, 1].map(|_| Shelf::of(around.home, "")),
+            shelves: Sides::of(|_| Shelf::of(around.home, "")),
             series: series(),
             scratch,
-            outputs: [BTreeSet::new(), BTreeSet::new()],
+            outputs: Sides::default(),
             notes: BTreeSet::new(),
             budget: Budget { whole: workload.budget, spent: Duration::ZERO },
             spent: Duration::ZERO,
@@ -167,11 +167,11 @@ impl<'a> Bench<'a> {
         let of_base = [&texts[..], &[&subject.built[0].key]].concat();
         bench.settings.frequency = bench.frequency(&key(&of_base))?;
         let frequency = format!("{:?}", bench.settings);
-        bench.shelves = [0, 1].map(|side| {
-            let parts = [&texts[..], &[&subject.built[side].key, &frequency]].concat();
+        bench.shelves = Sides::of(|side| {
+            let parts = [&texts[..], &[&subject.built[side as usize].key, &frequency]].concat();
             let shelf = Shelf::of(around.home, &key(&parts));
             shelf.label(&About {
-                tree: subject.revisions[side].tree.clone(),
+                tree: subject.revisions[side as usize].tree.clone(),
                 workload: workload.name.clone(),
                 input: subject.input.to_owned(),
             });
@@ -188,7 +188,7 @@ impl<'a> Bench<'a> {
             return Ok(text.trim().parse().ok());
         }
         self.running(Side::Before, 0);
-        let ran = run_plain(&self.programs[0], self.around.cancel);
+        let ran = run_plain(&self.programs.before, self.around.cancel);
         let ran = ran.map_err(|error| cannot_record(&error))?;
         self.spent += ran.wall;
         self.ended_well(Side::Before, ran.status)?;
@@ -198,27 +198,26 @@ impl<'a> Bench<'a> {
     }
 
     /// Runs of earlier checks that can be used.
-    pub fn stored(&mut self) -> Sides {
+    pub fn stored(&mut self) -> CollectedRuns {
         let most = self.subject.workload.max_runs as usize;
-        let [before, after] = &self.shelves;
-        let stored = alternating([before, after], most);
-        let mut sides = Sides::default();
-        for (side, runs) in [Side::Before, Side::After].into_iter().zip(stored) {
+        let stored = alternating(self.shelves.as_ref(), most);
+        let mut collected = CollectedRuns::default();
+        for (side, runs) in Side::BOTH.into_iter().zip(stored) {
             for (number, run) in (1..).zip(runs) {
-                self.outputs[side as usize].insert(run.output);
-                let name = format!("{} run {number}, kept", ["base", "head"][side as usize]);
-                sides.add(side, run.profile, name);
+                self.outputs[side].insert(run.output);
+                let name = format!("{} run {number}, kept", revision_name(side));
+                collected.add(side, run.profile, name);
             }
         }
-        sides
+        collected
     }
 
     /// Runs that are not counted.
     pub fn warm_up(&mut self) -> Result<(), Failure> {
         for _ in 0..self.subject.workload.warmup {
-            for side in [Side::Before, Side::After] {
+            for side in Side::BOTH {
                 self.running(side, 0);
-                let ran = run_plain(&self.programs[side as usize], self.around.cancel);
+                let ran = run_plain(&self.programs[side], self.around.cancel);
                 let ran = ran.map_err(|error| cannot_record(&error))?;
                 self.spent += ran.wall;
                 self.ended_well(side, ran.status)?;
@@ -260,7 +259,7 @@ impl<'a> Bench<'a> {
         let what = format!("`{}` fails on {revision}", self.subject.workload.name);
         let command = self.subject.workload.run.with_input(self.subject.input).join(" ");
         let failure = Failure::new(what, format!("`{command}` ended with {status}"));
-        match &self.programs[side as usize].stderr {
+        match &self.programs[side].stderr {
             RecordOutput::File(log) => Err(failure.with_log(log)),
             _ => Err(failure),
         }
@@ -268,18 +267,18 @@ impl<'a> Bench<'a> {
 
     /// Whether both sides print the same, as far as each always prints the same.
     fn same_output(&self) -> Result<(), Failure> {
-        let [before, after] = &self.outputs;
+        let Sides { before, after } = &self.outputs;
         let differs = before.len() == 1 && after.len() == 1 && before != after;
         if self.subject.workload.output == Output::Ignore || !differs {
             return Ok(());
         }
         let name = &self.subject.workload.name;
-        let text = |side: usize| {
+        let text = |side: Side| {
             let bytes =
                 std::fs::read(self.scratch.0.join(format!("first-{side}"))).unwrap_or_default();
             String::from_utf8_lossy(&bytes).into_owned()
         };
-        let why = first_difference(&text(0), &text(1));
+        let why = first_difference(&text(Side::Before), &text(Side::After));
         Err(Failure::new(format!("`{name}` prints something else on both sides"), why).help(
             "programs that do different things are not compared; if this is meant, put `output = \"ignore\"` into perfblame.toml",
         ))
@@ -290,10 +289,9 @@ impl Runs for Bench<'_> {
     fn run(&mut self, side: Side, number: u32) -> Result<Reading, Failure> {
         self.running(side, number);
         let started = Instant::now();
-        let row = side as usize;
-        let name = format!("profile-{row}-{number}");
+        let name = format!("profile-{side}-{number}");
         let record = || {
-            let (program, scratch) = (&self.programs[row], &self.scratch.0);
+            let (program, scratch) = (&self.programs[side], &self.scratch.0);
             record_run(self.profiler, program, &self.settings, scratch, &name, self.around.cancel)
         };
         let mut recorded = record();
@@ -306,18 +304,18 @@ impl Runs for Bench<'_> {
         self.spent += recorded.wall;
         self.ended_well(side, recorded.status)?;
         self.notes.extend(recorded.notes);
-        let output = self.scratch.0.join(format!("out-{row}"));
+        let output = self.scratch.0.join(format!("out-{side}"));
         let printed = content_key(&output);
-        if self.outputs[row].is_empty() {
-            let _ = std::fs::rename(&output, self.scratch.0.join(format!("first-{row}")));
+        if self.outputs[side].is_empty() {
+            let _ = std::fs::rename(&output, self.scratch.0.join(format!("first-{side}")));
         }
-        self.outputs[row].insert(printed.clone());
+        self.outputs[side].insert(printed.clone());
         if number >= 1 {
             self.same_output()?;
         }
         self.budget.spent += started.elapsed();
-        let (shelf, series) = (self.shelves[row].clone(), self.series.clone());
-        let root = self.subject.built[row].path.clone();
+        let (shelf, series) = (self.shelves[side].clone(), self.series.clone());
+        let root = self.subject.built[side as usize].path.clone();
         let profiler = self.profiler;
         Ok(Box::new(move || {
             let profile = read_all(&recorded.profiles, &root, profiler)?;
@@ -378,9 +376,9 @@ fn series() -> String {
     format!("{:024}", now.map_or(0, |now| now.as_nanos()))
 }
 
-fn program(subject: Subject<'_>, side: usize, input: &str, scratch: &Path, log: &Path) -> Program {
+fn program(subject: Subject<'_>, side: Side, input: &str, scratch: &Path, log: &Path) -> Program {
     let workload = subject.workload;
-    let root = &subject.built[side].path;
+    let root = &subject.built[side as usize].path;
     let directory = workload.directory.as_ref().map_or(root.clone(), |below| root.join(below));
     let os = |text: &String| OsString::from(text);
     Program {

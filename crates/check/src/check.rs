@@ -14,7 +14,7 @@ use crate::attribution::ChangedCode;
 use crate::bench::{Around, Bench, Subject};
 use crate::config::{self, Config, Workload};
 use crate::metric::{Metric, refuse_foreign_unit, usual_metric};
-use crate::sequential::{Decided, Ended, FALSE_ALARM, Plan, Sides, decide};
+use crate::sequential::{CollectedRuns, Decided, Ended, FALSE_ALARM, Plan, decide};
 use crate::trees::described;
 use crate::watch::{Event, Watch};
 use crate::{Built, Busy, Failure, Home, Lock, Recipe, Repository, Snapshot, Trees, stored};
@@ -190,7 +190,7 @@ impl<'a> Session<'a> {
         let metric = Metric::of(workload, bench.profiler);
         let first = usual_metric(bench.profiler);
         refuse_foreign_unit(workload.min_delta, metric.name.as_deref(), first)?;
-        let mut sides = if self.fresh { Sides::default() } else { bench.stored() };
+        let mut collected = if self.fresh { CollectedRuns::default() } else { bench.stored() };
         let plan = Plan {
             min_runs: workload.min_runs,
             max_runs: workload.max_runs,
@@ -202,10 +202,10 @@ impl<'a> Session<'a> {
                 ..DiffQuery::default()
             },
         };
-        if sides.done() == 0 {
+        if collected.done() == 0 {
             bench.warm_up()?;
         }
-        let mut decided = decide(&plan, &mut sides, &mut bench)?;
+        let mut decided = decide(&plan, &mut collected, &mut bench)?;
         let warnings = bench.warnings();
         decided.diff.warnings.extend(warnings.iter().cloned());
         decided.diff.warnings.extend(metric.note);

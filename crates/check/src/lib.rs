@@ -30,7 +30,7 @@ pub use check::{CheckOptions, Session, Times, check};
 pub use config::Config;
 pub use failure::Failure;
 pub use home::{Busy, Home, Lock};
-pub use sequential::{Decided, Ended, FALSE_ALARM, Plan, Reading, Runs, Side, Sides, decide};
+pub use sequential::{CollectedRuns, Decided, Ended, FALSE_ALARM, Plan, Reading, Runs, decide};
 pub use stored::stored_runs;
 pub use trees::{Built, Recipe, Trees};
 pub use watch::{Event, Unwatched, Watch};

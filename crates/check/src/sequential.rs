@@ -14,7 +14,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use perfblame_analysis::{Diff, DiffError, DiffQuery, DiffTree, Loaded, Verdict, diff_with_tree};
-use perfblame_cct::{Profile, RunSetBuilder};
+use perfblame_cct::{Profile, RunSetBuilder, Side, Sides};
 
 use crate::Failure;
 
@@ -24,15 +24,6 @@ pub const FALSE_ALARM: f64 = 0.05;
 /// P-values of small trees are too small by up to a factor of two or so, as how much costs scatter is learnt from few
 /// functions. Simulated checks of the same code (in the tests) stay below [`FALSE_ALARM`] with this.
 const SAFETY: f64 = 0.2;
-
-/// A side of a comparison.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum Side {
-    /// The base.
-    Before,
-    /// The head.
-    After,
-}
 
 /// When to look, and what counts.
 #[derive(Clone, PartialEq, Debug)]
@@ -111,18 +102,17 @@ pub enum Ended {
 
 /// Runs of both sides. Each side is a set that grows: a look merges only the runs that came since the one before.
 #[derive(Debug, Default)]
-pub struct Sides {
-    /// By side.
-    runs: [RunSetBuilder; 2],
+pub struct CollectedRuns {
+    runs: Sides<RunSetBuilder>,
     /// What they are called in the answer.
-    names: [Vec<String>; 2],
+    names: Sides<Vec<String>>,
 }
 
-impl Sides {
+impl CollectedRuns {
     /// Adds a run to a side.
     pub fn add(&mut self, side: Side, profile: Profile, name: String) {
-        self.runs[side as usize].add(profile);
-        self.names[side as usize].push(name);
+        self.runs[side].add(profile);
+        self.names[side].push(name);
     }
 
     /// Runs that both sides have.
@@ -132,12 +122,12 @@ impl Sides {
 
     /// Compares what there is.
     pub fn compare(&mut self, query: &DiffQuery) -> Result<(Diff, DiffTree), DiffError> {
-        let sides = [0, 1].map(|side: usize| Loaded {
+        let loaded = Sides::of(|side| Loaded {
             names: std::mem::take(&mut self.names[side]),
             runs: std::mem::take(&mut self.runs[side]).finish(),
         });
-        let compared = diff_with_tree(&sides[0], &sides[1], query);
-        for (side, Loaded { names, runs }) in sides.into_iter().enumerate() {
+        let compared = diff_with_tree(&loaded.before, &loaded.after, query);
+        for (side, Loaded { names, runs }) in Side::BOTH.into_iter().zip(loaded) {
             self.names[side] = names;
             self.runs[side] = runs.into();
         }
@@ -145,12 +135,16 @@ impl Sides {
     }
 }
 
-/// Makes runs of both sides until the answer is clear, or there are enough, or there is no more time. `sides` may hold
-/// runs already, as many of each side.
-pub fn decide(plan: &Plan, sides: &mut Sides, runs: &mut dyn Runs) -> Result<Decided, Failure> {
+/// Makes runs of both sides until the answer is clear, or there are enough, or there is no more time. `collected` may
+/// hold runs already, as many of each side.
+pub fn decide(
+    plan: &Plan,
+    collected: &mut CollectedRuns,
+    runs: &mut dyn Runs,
+) -> Result<Decided, Failure> {
     let looks = plan.looks();
     let most = looks.last().copied().unwrap_or(1);
-    let mut done = sides.done();
+    let mut done = collected.done();
     let mut next = looks.iter().copied().find(|look| *look >= done).unwrap_or(most);
     // What is stored was looked at when it was made: this is the same look again.
     let mut look_now = done >= plan.min_runs;
@@ -158,8 +152,8 @@ pub fn decide(plan: &Plan, sides: &mut Sides, runs: &mut dyn Runs) -> Result<Dec
     loop {
         let out_of_time = done >= 1 && done < most && !runs.has_time(done);
         if look_now || done >= next || out_of_time {
-            unread.read(sides)?;
-            let (diff, tree) = sides.compare(&plan.query).map_err(cannot_compare)?;
+            unread.read(collected)?;
+            let (diff, tree) = collected.compare(&plan.query).map_err(cannot_compare)?;
             let (mut verdict, clear) = judge(plan, &diff);
             let cannot_differ = !clear && done >= plan.min_runs && runs.cannot_differ(&diff, &tree);
             if cannot_differ {
@@ -179,9 +173,9 @@ pub fn decide(plan: &Plan, sides: &mut Sides, runs: &mut dyn Runs) -> Result<Dec
             next = looks.iter().copied().find(|look| *look > done).unwrap_or(most);
         }
         for side in order(done) {
-            let name = format!("{} run {}", ["base", "head"][side as usize], done + 1);
+            let name = format!("{} run {}", revision_name(side), done + 1);
             let reading = runs.run(side, done)?;
-            unread.read(sides)?;
+            unread.read(collected)?;
             unread.begin(side, name, reading);
         }
         done += 1;
@@ -211,7 +205,7 @@ impl Unread {
         self.last = Some((side, name, began));
     }
 
-    fn read(&mut self, sides: &mut Sides) -> Result<(), Failure> {
+    fn read(&mut self, collected: &mut CollectedRuns) -> Result<(), Failure> {
         let Some((side, name, began)) = self.last.take() else { return Ok(()) };
         let profile = match began {
             Began::Here(reading) => reading(),
@@ -219,7 +213,7 @@ impl Unread {
                 thread.join().unwrap_or_else(|_| Err(Failure::new("reading a profile failed", "")))
             }
         };
-        sides.add(side, profile?, name);
+        collected.add(side, profile?, name);
         Ok(())
     }
 }
@@ -235,7 +229,19 @@ impl Drop for Unread {
 
 /// A B, then B A, then A B.
 pub fn order(pair: u32) -> [Side; 2] {
-    if pair.is_multiple_of(2) { [Side::Before, Side::After] } else { [Side::After, Side::Before] }
+    let mut order = Side::BOTH;
+    if !pair.is_multiple_of(2) {
+        order.reverse();
+    }
+    order
+}
+
+/// What a check calls the revision of a side.
+pub fn revision_name(side: Side) -> &'static str {
+    match side {
+        Side::Before => "base",
+        Side::After => "head",
+    }
 }
 
 /// What a comparison says, held against what a look may spend; and whether that is clear.

@@ -9,7 +9,7 @@ use std::io::BufWriter;
 use std::path::{Path, PathBuf};
 
 use perfblame_analysis::{LoadOptions, Names, Source, load};
-use perfblame_cct::Profile;
+use perfblame_cct::{Profile, Sides};
 use perfblame_readers::Tally;
 use serde::{Deserialize, Serialize};
 
@@ -152,19 +152,19 @@ impl About {
 }
 
 /// Runs that both shelves have of the same series, as many of each, at most `most` of each.
-pub fn alternating(shelves: [&Shelf; 2], most: usize) -> [Vec<StoredRun>; 2] {
-    let mut runs = [Vec::new(), Vec::new()];
-    let [before, after] = shelves.map(Shelf::series);
+pub fn alternating(shelves: Sides<&Shelf>, most: usize) -> Sides<Vec<StoredRun>> {
+    let mut runs: Sides<Vec<StoredRun>> = Sides::default();
+    let Sides { before, after } = shelves.map(Shelf::series);
     for (series, files) in before.iter().rev().take(SERIES) {
         let Some((_, others)) = after.iter().find(|(other, _)| other == series) else { continue };
         for pair in files.iter().zip(others) {
-            if runs[0].len() >= most {
+            if runs.before.len() >= most {
                 break;
             }
             // A file that is damaged costs its pair.
             if let (Ok(first), Ok(second)) = (read(pair.0), read(pair.1)) {
-                runs[0].push(first);
-                runs[1].push(second);
+                runs.before.push(first);
+                runs.after.push(second);
             }
         }
     }
@@ -231,10 +231,11 @@ mod tests {
         after.keep("2", 0, &run, "out");
         after.keep("2", 1, &run, "other");
         after.keep("3", 0, &run, "out");
-        let [first, second] = alternating([&before, &after], 10);
+        let shelves = Sides { before: &before, after: &after };
+        let Sides { before: first, after: second } = alternating(shelves, 10);
         assert_eq!((first.len(), second.len()), (2, 2));
         assert_eq!(second[1].output, "other");
-        assert_eq!(alternating([&before, &after], 1)[0].len(), 1);
+        assert_eq!(alternating(shelves, 1).before.len(), 1);
         std::fs::remove_dir_all(&folder).unwrap();
     }
 }

@@ -18,13 +18,13 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use perfblame_analysis::{DiffQuery, LoadOptions, Source, Verdict, load};
-use perfblame_cct::Profile;
+use perfblame_cct::{Profile, Side, Sides};
 use perfblame_readers::Tally;
 use perfblame_record::RecordError;
 use perfblame_record::chrome::{Visit, Visited, record_visit, visit};
 
 use crate::metric::refuse_foreign_unit;
-use crate::sequential::{Budget, Decided, FALSE_ALARM, Plan, Reading, Runs, Side, Sides, decide};
+use crate::sequential::{Budget, CollectedRuns, Decided, FALSE_ALARM, Plan, Reading, Runs, decide};
 use crate::{Event, Failure, Watch};
 
 /// Where the pages of one side come from.
@@ -47,7 +47,7 @@ pub enum Site {
 #[derive(Clone, Debug)]
 pub struct WebOptions {
     /// Before and after.
-    pub sites: [Site; 2],
+    pub sites: Sides<Site>,
     /// The page below the site's address that is visited; when empty, that of the flow, or the site's own.
     pub page: String,
     /// What is done at each page; its address is the site's.
@@ -80,14 +80,12 @@ pub struct WebCompared {
     /// How steady the machine was.
     pub noise: MachineNoise,
     /// How much longer a visit takes when it is recorded, as a part, by side; none without visits to compare with.
-    pub overhead: Option<[f64; 2]>,
+    pub overhead: Option<Sides<f64>>,
     /// What is worth knowing of the visits, each once.
     pub notes: Vec<String>,
     /// Where the recordings of each side are.
-    pub folders: [PathBuf; 2],
+    pub folders: Sides<PathBuf>,
 }
-
-const NAMES: [&str; 2] = ["before", "after"];
 
 /// Visits both sites in turns until the answer is clear.
 pub fn compare(
@@ -97,22 +95,21 @@ pub fn compare(
 ) -> Result<WebCompared, Failure> {
     // Times are the first metric of a visit.
     refuse_foreign_unit(options.query.min_delta, options.query.metric.as_deref(), Some("wall"))?;
-    let folders = NAMES.map(|name| options.folder.join(name));
+    let folders = Sides::of(|side| options.folder.join(side.name()));
     for folder in &folders {
         std::fs::create_dir_all(folder).map_err(|error| Failure::io("create", folder, &error))?;
     }
-    let before = Running::start(options, 0, watch, cancel)?;
-    let after = Running::start(options, 1, watch, cancel)?;
+    let sites = Sides::try_of(|side| Running::start(options, side, watch, cancel))?;
     let mut visits = Visits {
         options,
         watch,
         cancel,
-        sites: [before, after],
+        sites,
         folders: folders.clone(),
         noise: MachineNoise::default(),
-        traces: [Vec::new(), Vec::new()],
-        plain: [Vec::new(), Vec::new()],
-        recorded: [Vec::new(), Vec::new()],
+        traces: Sides::default(),
+        plain: Sides::default(),
+        recorded: Sides::default(),
         notes: Vec::new(),
         budget: Budget { whole: options.budget, spent: Duration::ZERO },
     };
@@ -124,10 +121,11 @@ pub fn compare(
         precision: options.precision,
         query: options.query.clone(),
     };
-    let mut decided = decide(&plan, &mut Sides::default(), &mut visits)?;
-    let inputs = |row: usize| visits.traces[row].iter().map(|path| path.display().to_string());
-    decided.diff.before.inputs = inputs(0).collect();
-    decided.diff.after.inputs = inputs(1).collect();
+    let mut decided = decide(&plan, &mut CollectedRuns::default(), &mut visits)?;
+    let inputs =
+        |traces: &[PathBuf]| traces.iter().map(|path| path.display().to_string()).collect();
+    decided.diff.before.inputs = inputs(&visits.traces.before);
+    decided.diff.after.inputs = inputs(&visits.traces.after);
     let overhead = visits.overhead();
     let Visits { noise, notes, .. } = visits;
     Ok(WebCompared { decided, noise, overhead, notes, folders })
@@ -149,11 +147,11 @@ enum Server {
 impl Running {
     fn start(
         options: &WebOptions,
-        side: usize,
+        side: Side,
         watch: &dyn Watch,
         cancel: &AtomicBool,
     ) -> Result<Self, Failure> {
-        let log = options.folder.join(format!("{}-server.log", NAMES[side]));
+        let log = options.folder.join(format!("{side}-server.log"));
         let (url, server) = match &options.sites[side] {
             Site::Address(url) => (url.clone(), Server::Elsewhere),
             Site::Folder(folder) => {
@@ -196,15 +194,15 @@ struct Visits<'a> {
     options: &'a WebOptions,
     watch: &'a dyn Watch,
     cancel: &'a AtomicBool,
-    sites: [Running; 2],
-    folders: [PathBuf; 2],
+    sites: Sides<Running>,
+    folders: Sides<PathBuf>,
     noise: MachineNoise,
     /// What was recorded, by side.
-    traces: [Vec<PathBuf>; 2],
+    traces: Sides<Vec<PathBuf>>,
     /// What visits took that were not recorded, by side.
-    plain: [Vec<Duration>; 2],
+    plain: Sides<Vec<Duration>>,
     /// What recorded visits took, by side.
-    recorded: [Vec<Duration>; 2],
+    recorded: Sides<Vec<Duration>>,
     notes: Vec<String>,
     budget: Budget,
 }
@@ -212,11 +210,9 @@ struct Visits<'a> {
 impl Visits<'_> {
     fn warm_up(&mut self) -> Result<(), Failure> {
         for number in 1..=self.options.warm_up {
-            for side in [0, 1] {
-                let text = format!(
-                    "warming up, visit {number} of {}, {}",
-                    self.options.warm_up, NAMES[side]
-                );
+            for side in Side::BOTH {
+                let text =
+                    format!("warming up, visit {number} of {}, {side}", self.options.warm_up);
                 self.watch.event(&Event::Note { text: &text });
                 let visited = visit(&self.visit_to(side)?, self.cancel)
                     .map_err(|error| failed(&error, side))?;
@@ -228,7 +224,7 @@ impl Visits<'_> {
     }
 
     /// The visit to one side, whose server must still be there.
-    fn visit_to(&mut self, side: usize) -> Result<Visit, Failure> {
+    fn visit_to(&mut self, side: Side) -> Result<Visit, Failure> {
         let site = &mut self.sites[side];
         if let Server::Started(server) = &mut site.server {
             server.check(&site.log)?;
@@ -245,38 +241,37 @@ impl Visits<'_> {
     }
 
     /// How much longer recorded visits took than others, by side. The first visit of a side also fills caches.
-    fn overhead(&self) -> Option<[f64; 2]> {
-        let of_side = |side: usize| {
+    fn overhead(&self) -> Option<Sides<f64>> {
+        let of_side = |side: Side| {
             let plain = median(self.plain[side].get(1..).filter(|warm| !warm.is_empty())?)?;
             Some(median(&self.recorded[side])? / plain.max(1e-9) - 1.0)
         };
-        Some([of_side(0)?, of_side(1)?])
+        Some(Sides { before: of_side(Side::Before)?, after: of_side(Side::After)? })
     }
 }
 
 impl Runs for Visits<'_> {
     fn run(&mut self, side: Side, number: u32) -> Result<Reading, Failure> {
-        let row = side as usize;
         let most = self.options.max_runs;
-        let text = format!("run {} of at most {most} of each side, {}", number + 1, NAMES[row]);
+        let text = format!("run {} of at most {most} of each side, {side}", number + 1);
         self.watch.event(&Event::Note { text: &text });
-        let visit = self.visit_to(row)?;
+        let visit = self.visit_to(side)?;
         let started = Instant::now();
         self.noise.measure();
         let name = format!("run-{}", number + 1);
-        let visited = record_visit(&visit, &self.folders[row], &name, self.cancel)
-            .map_err(|error| failed(&error, row))?;
+        let visited = record_visit(&visit, &self.folders[side], &name, self.cancel)
+            .map_err(|error| failed(&error, side))?;
         self.budget.spent += started.elapsed();
         let Visited { trace, took, notes, .. } = visited;
-        self.recorded[row].push(took);
+        self.recorded[side].push(took);
         self.note(notes);
         let mut load = self.options.load.clone();
         // Source maps that are served lie beside their scripts.
-        if let Site::Folder(folder) = &self.options.sites[row] {
+        if let Site::Folder(folder) = &self.options.sites[side] {
             load.scripts.maps.push(folder.clone());
         }
-        let trace = trace.unwrap_or_else(|| self.folders[row].join(name));
-        self.traces[row].push(trace.clone());
+        let trace = trace.unwrap_or_else(|| self.folders[side].join(name));
+        self.traces[side].push(trace.clone());
         Ok(Box::new(move || read(&trace, load)))
     }
 
@@ -300,11 +295,11 @@ fn read(trace: &Path, options: LoadOptions) -> Result<Profile, Failure> {
     loaded.runs.profile(0).ok_or_else(|| Failure::new("a trace holds no run", trace.display()))
 }
 
-fn failed(error: &RecordError, side: usize) -> Failure {
+fn failed(error: &RecordError, side: Side) -> Failure {
     if matches!(error, RecordError::Cancelled) {
         return Failure::cancelled();
     }
-    let failure = Failure::new(format!("{}: {error}", NAMES[side]), error.why());
+    let failure = Failure::new(format!("{side}: {error}"), error.why());
     Failure { help: error.help(), ..failure }
 }
 

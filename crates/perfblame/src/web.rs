@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::Context;
-use perfblame_analysis::{DiffQuery, LoadOptions, ScriptNames};
+use perfblame_analysis::{DiffQuery, LoadOptions, ScriptNames, Side, Sides};
 use perfblame_check::web::{Site, WebCompared, WebOptions, compare};
 use perfblame_check::{Decided, Ended};
 use perfblame_record::chrome::{Start, Task, Visit};
@@ -62,14 +62,14 @@ fn tell(compared: &WebCompared, args: &WebArgs, terminal: &Terminal) {
     if let Some(sentence) = compared.noise.sentence() {
         terminal.note(&sentence);
     }
-    if let Some([before, after]) = compared.overhead {
+    if let Some(Sides { before, after }) = compared.overhead {
         terminal.note(&format!(
             "recording makes a visit {:.0} % longer before and {:.0} % after",
             before * 100.0,
             after * 100.0
         ));
     }
-    let [before, after] = &compared.folders;
+    let Sides { before, after } = &compared.folders;
     terminal.note(&format!(
         "the traces are in {} and {}",
         relative(before).display(),
@@ -101,10 +101,10 @@ impl WebArgs {
             max_size: None,
         };
         Ok(WebOptions {
-            sites: [
-                self.site(self.before.as_ref(), self.before_cmd.as_ref(), 0)?,
-                self.site(self.after.as_ref(), self.after_cmd.as_ref(), 1)?,
-            ],
+            sites: Sides {
+                before: self.site(self.before.as_ref(), self.before_cmd.as_ref(), 0)?,
+                after: self.site(self.after.as_ref(), self.after_cmd.as_ref(), 1)?,
+            },
             page: self.page.clone(),
             visit,
             warm_up: self.warmup,
@@ -130,10 +130,10 @@ impl WebArgs {
         &self,
         url: Option<&String>,
         command: Option<&String>,
-        side: usize,
+        served: usize,
     ) -> anyhow::Result<Site> {
         let url = url.map(|url| address(url)).transpose()?;
-        Ok(match (self.serve.get(side), command, url) {
+        Ok(match (self.serve.get(served), command, url) {
             (Some(folder), _, _) => Site::Folder(folder.clone()),
             (None, Some(line), url) => Site::Command { line: line.clone(), url },
             (None, None, url) => Site::Address(url.unwrap_or_default()),
@@ -143,11 +143,11 @@ impl WebArgs {
     /// Where traces go: never where there are some already.
     fn folder(&self) -> anyhow::Result<std::path::PathBuf> {
         let Some(folder) = &self.recordings else { return new_folder("web") };
-        let has_runs = |name: &str| {
-            let mut entries = std::fs::read_dir(folder.join(name)).into_iter().flatten();
+        let has_runs = |side: Side| {
+            let mut entries = std::fs::read_dir(folder.join(side.name())).into_iter().flatten();
             entries.next().is_some()
         };
-        if ["before", "after"].iter().any(|name| has_runs(name)) {
+        if Side::BOTH.into_iter().any(has_runs) {
             return Err(Failure {
                 what: format!("{} has runs already", folder.display()),
                 why: String::new(),

@@ -99,7 +99,7 @@ fn check_many(checks: u64, scatter: (f64, f64), slower: f64) -> (u64, f64) {
     for seed in 100_000..100_000 + checks {
         let random = Random(seed * 7919 + 17);
         let mut program = Program { random, scatter, slower, looks: 0 };
-        let mut sides = Sides::default();
+        let mut sides = CollectedRuns::default();
         let decided = decide(&plan(), &mut sides, &mut program).unwrap();
         changed +=
             u64::from(matches!(decided.diff.verdict, Verdict::Regressed | Verdict::Improved));
@@ -154,7 +154,7 @@ fn no_time_means_the_answer_so_far() {
     }
     let random = Random(5);
     let mut runs = Hurried(Program { random, scatter: (0.3, 0.2), slower: 0.1, looks: 0 });
-    let mut sides = Sides::default();
+    let mut sides = CollectedRuns::default();
     let decided = decide(&plan(), &mut sides, &mut runs).unwrap();
     assert_eq!((sides.done(), decided.ended), (4, Ended::Budget));
 }
@@ -163,7 +163,7 @@ fn no_time_means_the_answer_so_far() {
 fn stored_runs_are_not_made_again() {
     let random = Random(3);
     let mut program = Program { random, scatter: (0.01, 0.01), slower: 3.0, looks: 0 };
-    let mut sides = Sides::default();
+    let mut sides = CollectedRuns::default();
     let decided = decide(&plan(), &mut sides, &mut program).unwrap();
     assert_eq!((decided.diff.verdict, decided.ended), (Verdict::Regressed, Ended::Clear));
     let done = sides.done();
@@ -175,7 +175,7 @@ fn stored_runs_are_not_made_again() {
 fn how_often_runs_were_looked_at_changes_no_answer() {
     let random = Random(11);
     let mut program = Program { random, scatter: (0.05, 0.03), slower: 0.5, looks: 0 };
-    let (mut looked, mut unlooked) = (Sides::default(), Sides::default());
+    let (mut looked, mut unlooked) = (CollectedRuns::default(), CollectedRuns::default());
     for pair in 0..6 {
         for side in order(pair) {
             let profile = program.run(side, pair).unwrap()().unwrap();
