@@ -11,7 +11,7 @@ use perfblame_changes::{Repository, Revision, SourceIndex, source_file};
 
 use crate::in_process::fastest;
 use crate::measure::{median_of, process};
-use crate::table::Row;
+use crate::table::BenchRow;
 
 /// Files that the large commit touches.
 const FILES: usize = 1_000;
@@ -20,7 +20,7 @@ const FUNCTIONS: usize = 24;
 /// Commits that touch one file.
 const COMMITS: usize = 400;
 
-pub fn change_set() -> Result<Vec<Row>> {
+pub fn change_set() -> Result<Vec<BenchRow>> {
     let folder = Folder::new("changes")?;
     let mut bytes = 0;
     for number in 0..FILES {
@@ -49,7 +49,7 @@ pub fn change_set() -> Result<Vec<Row>> {
     let (ours, peer) = turns(&peer, || {
         repository.changes(&base, &head).map_or(0, |changes| changes.functions.len())
     })?;
-    let mut rows = vec![Row {
+    let mut rows = vec![BenchRow {
         what: "change set, without our start-up".to_owned(),
         input,
         ours: format!("{ours:.2} s"),
@@ -64,7 +64,7 @@ pub fn change_set() -> Result<Vec<Row>> {
     Ok(rows)
 }
 
-pub fn history() -> Result<Vec<Row>> {
+pub fn history() -> Result<Vec<BenchRow>> {
     let folder = Folder::new("history")?;
     let (path, text) = source(0, false);
     folder.write(&path, &text)?;
@@ -92,7 +92,7 @@ pub fn history() -> Result<Vec<Row>> {
         repository.commits_touching(&definition, &base, &head).map_or(0, |commits| commits.len())
     })?;
     let ratio = peer / ours.max(1e-6);
-    Ok(vec![Row {
+    Ok(vec![BenchRow {
         what: "commits that touched a function, without our start-up".to_owned(),
         input: format!("{COMMITS} commits to a file, {found} found"),
         ours: format!("{ours:.3} s"),

@@ -12,9 +12,9 @@ use perfblame_classes::class_changes;
 use crate::in_process::fastest;
 use crate::inputs::{closure_compiler, listed_classes};
 use crate::measure;
-use crate::table::Row;
+use crate::table::BenchRow;
 
-type Compares = fn() -> Result<Vec<Row>>;
+type Compares = fn() -> Result<Vec<BenchRow>>;
 
 /// Every bench of this kind.
 pub const BENCHES: &[(&str, Compares)] = &[("class files: two jars", two_jars)];
@@ -22,7 +22,7 @@ pub const BENCHES: &[(&str, Compares)] = &[("class files: two jars", two_jars)];
 const LIMIT: f64 = 1.5;
 const EVERY: usize = 10;
 
-fn two_jars() -> Result<Vec<Row>> {
+fn two_jars() -> Result<Vec<BenchRow>> {
     let before = vec![closure_compiler("20231112.0.0")?];
     let after = vec![closure_compiler("20240317.0.0")?];
     let changes = class_changes(&before, &after).context("the jars cannot be compared")?;
@@ -38,7 +38,7 @@ fn two_jars() -> Result<Vec<Row>> {
         peer += seconds;
     }
     let ratio = peer / ours.max(1e-6);
-    Ok(vec![Row {
+    Ok(vec![BenchRow {
         what: "classes that changed between two jars".to_owned(),
         input: format!("{classes} classes, {modified} methods modified"),
         ours: format!("{ours:.2} s"),

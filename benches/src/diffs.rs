@@ -14,9 +14,9 @@ use perfblame_matching::{Identity, SideTree, join, match_by_key, match_relaxed};
 
 use crate::in_process::{DEPTH, fastest, row};
 use crate::measure;
-use crate::table::Row;
+use crate::table::BenchRow;
 
-type Compares = fn() -> Result<Vec<Row>>;
+type Compares = fn() -> Result<Vec<BenchRow>>;
 
 /// Every bench of this kind.
 pub const BENCHES: &[(&str, Compares)] = &[
@@ -96,7 +96,7 @@ fn seconds(sides: &Sides<Loaded>, method: Method) -> Result<f64> {
     Ok(fastest(|| answer(sides, method).unwrap_or(0)))
 }
 
-fn timelines() -> Result<Vec<Row>> {
+fn timelines() -> Result<Vec<BenchRow>> {
     let of = |number, slow| program(5_000, 12, slow).timeline(number);
     let sides = sides(3, of);
     let milliseconds = seconds(&sides, Method::CriticalGraph)? * 1e3;
@@ -105,7 +105,7 @@ fn timelines() -> Result<Vec<Row>> {
     Ok(vec![row("difference, `--method critical-graph`", &input, milliseconds, "ms", 20.0)])
 }
 
-fn large_trees() -> Result<Vec<Row>> {
+fn large_trees() -> Result<Vec<BenchRow>> {
     let runs = |slow: bool| -> Vec<Profile> {
         (0..5)
             .map(|number| program(1_500_000, DEPTH, slow).run(number + 5 * u64::from(slow)))
@@ -129,7 +129,7 @@ fn large_trees() -> Result<Vec<Row>> {
 }
 
 /// Two trees with call sites, one run each.
-fn stages() -> Result<Vec<Row>> {
+fn stages() -> Result<Vec<BenchRow>> {
     let sides =
         sides(1, |number, slow| program(1_500_000, DEPTH, slow).run_with_call_sites(number));
     let nodes = sides.as_ref().map(|side| side.runs.tree.len());
@@ -145,7 +145,7 @@ fn stages() -> Result<Vec<Row>> {
 }
 
 /// One run each, as for stages.
-fn memory_of_suspects() -> Result<Vec<Row>> {
+fn memory_of_suspects() -> Result<Vec<BenchRow>> {
     let sides = sides(1, |number, slow| program(1_500_000, DEPTH, slow).run(number));
     let nodes = sides.as_ref().map(|side| side.runs.tree.len());
     let input = format!("{} and {} nodes, after reading", nodes.before, nodes.after);
@@ -154,7 +154,7 @@ fn memory_of_suspects() -> Result<Vec<Row>> {
 }
 
 /// Peak memory of one answer, both trees included.
-fn memory(sides: &Sides<Loaded>, method: Method, input: &str) -> Option<Row> {
+fn memory(sides: &Sides<Loaded>, method: Method, input: &str) -> Option<BenchRow> {
     let peak = measure::peak_during(|| drop(answer(sides, method)))?;
     let what = format!("memory of a difference, `--method {}`", method.name());
     Some(row(&what, input, (peak as f64 / 1e6).round(), "MB", 600.0))
@@ -176,7 +176,7 @@ fn matched(sides: &Sides<Loaded>, matcher: Matcher) -> f64 {
 }
 
 /// Whole processes on two files; the peer writes the stacks with both counts, we write the answer.
-fn folded() -> Result<Vec<Row>> {
+fn folded() -> Result<Vec<BenchRow>> {
     let (before, after) = (crate::inputs::distinct_folded()?, crate::inputs::folded_after()?);
     let sizes =
         [&before, &after].map(|file| std::fs::metadata(file).map_or(0, |about| about.len()));
@@ -188,7 +188,7 @@ fn folded() -> Result<Vec<Row>> {
         format!("{:.2} s, {:.0} MB peak", usage.seconds, usage.peak as f64 / 1e6)
     };
     let ratio = peer.seconds / ours.seconds.max(0.001);
-    Ok(vec![Row {
+    Ok(vec![BenchRow {
         what: "difference of folded stacks".to_owned(),
         input: format!(
             "two files of {:.0} and {:.0} MB",
@@ -205,7 +205,7 @@ fn folded() -> Result<Vec<Row>> {
 
 /// One tree minus the other, one run each. The peer matches contexts by name and subtracts; the first row is the same,
 /// the second the whole answer, with functions followed and every context judged.
-fn hatchet() -> Result<Vec<Row>> {
+fn hatchet() -> Result<Vec<BenchRow>> {
     const TURNS: usize = 3;
     let sides = sides(1, |number, slow| program(30_000, DEPTH, slow).run(number));
     let path = crate::inputs::made("hatchet-difference.json", |out| {
@@ -227,7 +227,7 @@ fn hatchet() -> Result<Vec<Row>> {
     let nodes = sides.as_ref().map(|side| side.runs.tree.len());
     let row = |what: &str, ours: f64, goal: Option<f64>| {
         let ratio = peer / ours.max(1e-6);
-        Row {
+        BenchRow {
             what: what.to_owned(),
             input: format!("{} and {} nodes, after reading", nodes.before, nodes.after),
             ours: format!("{:.1} ms", ours * 1e3),
@@ -284,7 +284,7 @@ fn json(set: &RunSet) -> String {
 }
 
 /// Nanoseconds for each node of the two trees, from ten thousand to three million nodes.
-fn growth() -> Result<Vec<Row>> {
+fn growth() -> Result<Vec<BenchRow>> {
     const SIZES: [usize; 6] = [10_000, 30_000, 100_000, 300_000, 1_000_000, 3_000_000];
     type Work = fn(&Sides<Loaded>) -> Result<f64>;
     let works: [(&str, Work); 5] = [
@@ -312,7 +312,7 @@ fn growth() -> Result<Vec<Row>> {
                 .collect();
             let ((few, first), (many, last)) = (costs[0], costs[costs.len() - 1]);
             let allowed = (many as f64).ln() / (few as f64).ln();
-            Row {
+            BenchRow {
                 what: format!("growth of {what}"),
                 input: "two trees of 10 thousand to 3 million nodes".to_owned(),
                 ours: format!("ns a node: {}", each.join(", ")),

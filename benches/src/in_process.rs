@@ -11,9 +11,9 @@ use perfblame_fixtures::{synthetic_frames, synthetic_profile, synthetic_stacks};
 
 use crate::inference;
 use crate::matching;
-use crate::table::Row;
+use crate::table::BenchRow;
 
-type InProcess = fn() -> Vec<Row>;
+type InProcess = fn() -> Vec<BenchRow>;
 
 /// Every bench of this kind.
 pub const BENCHES: &[(&str, InProcess)] = &[
@@ -27,8 +27,8 @@ pub const BENCHES: &[(&str, InProcess)] = &[
 /// Depth of the stacks that trees are made of.
 pub const DEPTH: usize = 40;
 
-pub fn row(what: &str, input: &str, measured: f64, unit: &str, limit: f64) -> Row {
-    Row {
+pub fn row(what: &str, input: &str, measured: f64, unit: &str, limit: f64) -> BenchRow {
+    BenchRow {
         what: what.to_owned(),
         input: input.to_owned(),
         ours: format!("{measured:.3} {unit}"),
@@ -40,7 +40,7 @@ pub fn row(what: &str, input: &str, measured: f64, unit: &str, limit: f64) -> Ro
 }
 
 /// The time to make the stacks is part of it.
-fn merge_samples() -> Vec<Row> {
+fn merge_samples() -> Vec<BenchRow> {
     let mut builder = ProfileBuilder::new(Grain::Functions, Times::Drop);
     let metric = builder.metric(Metric::sampled("samples", Unit::Count));
     let frames = synthetic_frames(&mut builder);
@@ -58,7 +58,7 @@ fn merge_samples() -> Vec<Row> {
     vec![row("merging samples into a tree", &input, seconds, "s", 3.0)]
 }
 
-fn large_tree() -> Vec<Row> {
+fn large_tree() -> Vec<BenchRow> {
     let profile = synthetic_profile(1_500_000, DEPTH, 1);
     let nodes = profile.tree.len();
     let input = format!("{nodes} nodes");
@@ -80,7 +80,7 @@ fn large_tree() -> Vec<Row> {
 }
 
 /// Three pairs of runs; those after do what those before do and more, so that nearly every level is looked at.
-fn timelines() -> Vec<Row> {
+fn timelines() -> Vec<BenchRow> {
     let runs = |nodes: usize| {
         merge_runs((1..=3).map(|seed| synthetic_profile(nodes, DEPTH, seed)).collect())
     };

@@ -10,7 +10,7 @@ use perfblame_fixtures::{synthetic_frames, synthetic_stacks};
 use perfblame_latency::Inference;
 
 use crate::in_process::DEPTH;
-use crate::table::Row;
+use crate::table::BenchRow;
 
 const EVENTS: usize = 5_000_000;
 const THREADS: usize = 200;
@@ -19,7 +19,7 @@ const THREADS: usize = 200;
 const STACKS: usize = 100_000;
 
 /// Five million events of two hundred threads.
-pub fn infer() -> Vec<Row> {
+pub fn infer() -> Vec<BenchRow> {
     let mut builder = ProfileBuilder::new(Grain::Functions, Times::Drop);
     let frames = synthetic_frames(&mut builder);
     let mut stacks: Vec<Vec<FrameId>> = Vec::with_capacity(STACKS);
@@ -62,7 +62,7 @@ pub fn infer() -> Vec<Row> {
     );
     let rate = EVENTS as f64 / seconds / 1e6;
     let goal = 2.0;
-    let mut rows = vec![Row {
+    let mut rows = vec![BenchRow {
         what: "inferring latencies".to_owned(),
         input: input.clone(),
         ours: format!("{seconds:.2} s"),

@@ -52,6 +52,6 @@ fn main() -> Result<()> {
 
 /// A bench that makes its rows itself; one with a peer can fail.
 enum Work {
-    Sure(fn() -> Vec<table::Row>),
-    Unsure(fn() -> Result<Vec<table::Row>>),
+    Sure(fn() -> Vec<table::BenchRow>),
+    Unsure(fn() -> Result<Vec<table::BenchRow>>),
 }

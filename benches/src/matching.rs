@@ -5,12 +5,12 @@ use perfblame_fixtures::synthetic_profile;
 use perfblame_matching::{Identity, SideTree, match_anchored};
 
 use crate::in_process::{DEPTH, fastest, row};
-use crate::table::Row;
+use crate::table::BenchRow;
 
 /// Nodes of each side, from small to large.
 const SIZES: [usize; 4] = [10_000, 100_000, 1_500_000, 3_000_000];
 
-pub fn match_trees() -> Vec<Row> {
+pub fn match_trees() -> Vec<BenchRow> {
     let mut rows = Vec::new();
     let mut first = None;
     for size in SIZES {

@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 
 use crate::inputs;
 use crate::measure::{self, Usage};
-use crate::table::Row;
+use crate::table::BenchRow;
 
 /// What we must reach.
 pub enum Goal {
@@ -81,7 +81,7 @@ pub fn perfblame() -> Result<String> {
 }
 
 /// Runs one comparison.
-pub fn run(bench: &Bench) -> Result<Row> {
+pub fn run(bench: &Bench) -> Result<BenchRow> {
     let input = (bench.input)()?;
     let size = std::fs::metadata(&input)?.len();
     let file = input.display();
@@ -107,7 +107,7 @@ pub fn run(bench: &Bench) -> Result<Row> {
         ),
     };
     let peer_name = bench.peer.and_then(|peer| peer.split(" --events").next());
-    Ok(Row {
+    Ok(BenchRow {
         what: bench.name.to_owned(),
         input: format!("{:.0} MB", size as f64 / 1e6),
         ours: shown(&our_use),

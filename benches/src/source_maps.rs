@@ -11,9 +11,9 @@ use perfblame_scripts::{Place, origins};
 use crate::inputs::{Bundle, bundle};
 use crate::measure;
 use crate::peers::perfblame;
-use crate::table::Row;
+use crate::table::BenchRow;
 
-type Compares = fn() -> Result<Vec<Row>>;
+type Compares = fn() -> Result<Vec<BenchRow>>;
 
 /// Every bench of this kind.
 pub const BENCHES: &[(&str, Compares)] = &[("source maps", source_maps)];
@@ -24,7 +24,7 @@ const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/peers/source_map.mjs"
 /// What the peer answered: where the source is, its line and column.
 type Answer = Option<(u32, Place)>;
 
-fn source_maps() -> Result<Vec<Row>> {
+fn source_maps() -> Result<Vec<BenchRow>> {
     let files = bundle(SCRIPT)?;
     let text = std::fs::read_to_string(&files.answers)?;
     let (mappings, rest) = text.split_once('\n').context("no mappings")?;
@@ -62,7 +62,7 @@ fn source_maps() -> Result<Vec<Row>> {
     Ok(vec![looking_up(&input, mappings, &places, &files)?, naming(&input, &files)?])
 }
 
-fn looking_up(input: &str, mappings: &str, places: &[Place], files: &Bundle) -> Result<Row> {
+fn looking_up(input: &str, mappings: &str, places: &[Place], files: &Bundle) -> Result<BenchRow> {
     let Bundle { tools, profile, map, .. } = files;
     let (mut ours, mut peer) = (Vec::new(), Vec::new());
     for _ in 0..ROUNDS {
@@ -73,7 +73,7 @@ fn looking_up(input: &str, mappings: &str, places: &[Place], files: &Bundle) -> 
     }
     let (ours, peer) = (measure::median_of(ours), measure::median_of(peer));
     let ratio = peer / ours.max(1e-9);
-    Ok(Row {
+    Ok(BenchRow {
         what: "looking up places in a source map".to_owned(),
         input: format!("{input}, after reading"),
         ours: format!("{:.1} ms", ours * 1e3),
@@ -84,7 +84,7 @@ fn looking_up(input: &str, mappings: &str, places: &[Place], files: &Bundle) -> 
     })
 }
 
-fn naming(input: &str, files: &Bundle) -> Result<Row> {
+fn naming(input: &str, files: &Bundle) -> Result<BenchRow> {
     let Bundle { tools, profile, map, .. } = files;
     let ours = format!("{} show --format json '{profile}' --source-maps '{map}'", perfblame()?);
     let peer = format!("node '{SCRIPT}' names '{tools}' '{profile}' '{map}'");
@@ -93,7 +93,7 @@ fn naming(input: &str, files: &Bundle) -> Result<Row> {
     let shown = |use_: &measure::Usage| {
         format!("{:.2} s, {:.0} MB peak", use_.seconds, use_.peak as f64 / 1e6)
     };
-    Ok(Row {
+    Ok(BenchRow {
         what: "naming functions through a source map".to_owned(),
         input: input.to_owned(),
         ours: format!("{}, with names from bundle and sources", shown(&ours)),

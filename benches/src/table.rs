@@ -6,7 +6,7 @@ use std::path::Path;
 use anyhow::Result;
 
 /// One result.
-pub struct Row {
+pub struct BenchRow {
     pub what: String,
     pub input: String,
     pub ours: String,
@@ -18,9 +18,9 @@ pub struct Row {
 }
 
 /// One result on the terminal.
-pub fn line(row: Option<&Row>) -> String {
+pub fn line(row: Option<&BenchRow>) -> String {
     let Some(row) = row else { return String::new() };
-    let Row { what, input, ours, peer, result, goal, met } = row;
+    let BenchRow { what, input, ours, peer, result, goal, met } = row;
     format!(
         "{what} ({input}): {result} [goal {goal}: {}]  ours {ours}, peer {peer}",
         if *met { "met" } else { "missed" }
@@ -45,7 +45,7 @@ const HEADER: &str = "\
 
 /// Prints the table and rewrites `docs/benchmarks.md`: all of it after a full run, the rows that were measured again
 /// after a part of one.
-pub fn write(rows: &[Row], all: bool) -> Result<()> {
+pub fn write(rows: &[BenchRow], all: bool) -> Result<()> {
     let project = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap_or(Path::new("."));
     let page = project.join("docs/benchmarks.md");
     let mut lines: Vec<String> = rows.iter().map(markdown).collect();
@@ -72,8 +72,8 @@ pub fn write(rows: &[Row], all: bool) -> Result<()> {
     Ok(std::fs::write(page, out)?)
 }
 
-fn markdown(row: &Row) -> String {
-    let Row { what, input, ours, peer, result, goal, met } = row;
+fn markdown(row: &BenchRow) -> String {
+    let BenchRow { what, input, ours, peer, result, goal, met } = row;
     let met = if *met { "yes" } else { "**no**" };
     format!("| {what} | {input} | {ours} | {peer} | {result} | {goal} | {met} |")
 }

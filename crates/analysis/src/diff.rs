@@ -19,8 +19,8 @@ mod warnings;
 mod was;
 
 pub use answer::{
-    CodeChange, CriticalGraph, CriticalNode, Diff, DiffRow, DiffTree, Estimate, Fate, Kind, Method,
-    PathFunction, RankedPath, RuntimeCost, SideTotals, Suspect, Verdict,
+    CodeChange, CriticalGraph, CriticalNode, Diff, DiffRow, DiffTree, Estimate, Fate, Method,
+    PathFunction, RankedPath, RuntimeCost, SideTotals, Suspect, SuspectKind, Verdict,
 };
 pub use changed::{ChangedFunction, ChangedKind, CodePlace};
 pub use compare::{diff, diff_with_tree};
@@ -28,7 +28,7 @@ pub use paths::ranked_paths;
 pub use perfblame_blame::HeatScale;
 pub use perfblame_cct::{Side, Sides};
 pub use stages::{
-    Candidate, Part, PartTotal, StageReason, StagedSubtree, Stages, Threshold, WeightChange,
+    Candidate, PartTotal, StagePart, StageReason, StagedSubtree, Stages, Threshold, WeightChange,
 };
 pub use waits::is_waiting;
 

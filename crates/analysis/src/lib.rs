@@ -27,9 +27,9 @@ pub use check::{
 };
 pub use diff::{
     Candidate, ChangedFunction, ChangedKind, CodeChange, CodePlace, CriticalGraph, CriticalNode,
-    Diff, DiffError, DiffQuery, DiffRow, DiffTree, Estimate, Fate, HeatScale, Kind, Method,
-    MinDelta, Normalize, Part as StagePart, PartTotal, PathFunction, RankedPath, RuntimeCost, Side,
-    SideTotals, Sides, StageReason, StagedSubtree, Stages, Suspect, Threshold, Verdict,
+    Diff, DiffError, DiffQuery, DiffRow, DiffTree, Estimate, Fate, HeatScale, Method, MinDelta,
+    Normalize, PartTotal, PathFunction, RankedPath, RuntimeCost, Side, SideTotals, Sides,
+    StagePart, StageReason, StagedSubtree, Stages, Suspect, SuspectKind, Threshold, Verdict,
     WeightChange, diff, diff_with_tree, is_waiting, ranked_paths,
 };
 pub use find::{FindError, find_function};

@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use perfblame_analysis::{
-    Diff, DiffQuery, InferQuery, Inferred, Kind, LoadOptions, Loaded, Method, Source, Traces,
-    Verdict, WaitOn, diff, infer, load,
+    Diff, DiffQuery, InferQuery, Inferred, LoadOptions, Loaded, Method, Source, SuspectKind,
+    Traces, Verdict, WaitOn, diff, infer, load,
 };
 use perfblame_fixtures::recordings;
 use perfblame_readers::Tally;
@@ -301,7 +301,7 @@ fn texts_of_other_tracers_are_compared() {
             "{format}"
         );
         let first = &found.suspects[0];
-        assert_eq!((&*first.function.name, first.kind), (function, Kind::Waits), "{format}");
+        assert_eq!((&*first.function.name, first.kind), (function, SuspectKind::Waits), "{format}");
     }
 }
 
@@ -330,7 +330,7 @@ fn a_longer_nap_is_a_suspect_that_waits() {
     assert_eq!(found.metric.name, "latency");
     assert_eq!(found.verdict, Verdict::Regressed);
     let first = &found.suspects[0];
-    assert_eq!((first.function.name.as_str(), first.kind), ("plugin_poll", Kind::Waits));
+    assert_eq!((first.function.name.as_str(), first.kind), ("plugin_poll", SuspectKind::Waits));
     assert!(first.notes.iter().any(|note| note.contains("sleep")), "{:?}", first.notes);
     let paths = compared(&before, &after, Method::Paths).paths;
     let hottest = paths[0].hottest().unwrap();

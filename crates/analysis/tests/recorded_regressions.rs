@@ -3,7 +3,9 @@
 
 use std::path::PathBuf;
 
-use perfblame_analysis::{Diff, DiffQuery, Kind, LoadOptions, Loaded, Verdict, diff, expand, load};
+use perfblame_analysis::{
+    Diff, DiffQuery, LoadOptions, Loaded, SuspectKind, Verdict, diff, expand, load,
+};
 use perfblame_fixtures::{corpus, recordings};
 use perfblame_readers::Tally;
 
@@ -23,7 +25,7 @@ fn the_busy_wait_in_a_web_page_is_the_first_suspect() {
     assert_eq!(answer.verdict, Verdict::Regressed);
     let first = &answer.suspects[0];
     assert!(["dummyFn", "ko.bindingContext"].contains(&first.function.name.as_str()), "{first:?}");
-    assert_eq!(first.kind, Kind::New);
+    assert_eq!(first.kind, SuspectKind::New);
     let path: Vec<_> = first.path.iter().map(|call| call.name.as_str()).collect();
     assert!(path.contains(&"ko.bindingContext"), "{path:?}");
     // The busy-waits were measured to add 417 ms.

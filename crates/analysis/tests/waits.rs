@@ -3,7 +3,9 @@
 
 use std::path::Path;
 
-use perfblame_analysis::{Diff, DiffQuery, Kind, LoadOptions, Loaded, Source, Verdict, diff, load};
+use perfblame_analysis::{
+    Diff, DiffQuery, LoadOptions, Loaded, Source, SuspectKind, Verdict, diff, load,
+};
 
 fn side(folder: &str) -> Loaded {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/waits").join(folder);
@@ -21,7 +23,7 @@ fn whoever_installs_a_longer_timer_is_the_suspect() {
         let found = compared(before, "after");
         assert_eq!(found.verdict, Verdict::Regressed);
         let first = &found.suspects[0];
-        assert_eq!((first.function.name.as_str(), first.kind), ("settle", Kind::Waits));
+        assert_eq!((first.function.name.as_str(), first.kind), ("settle", SuspectKind::Waits));
         let path: Vec<&str> = first.path.iter().map(|call| call.name.as_str()).collect();
         assert_eq!(path, ["refresh", "mergeOrders", "settle"]);
         assert_eq!(first.function.line, Some(4));

@@ -22,6 +22,6 @@ pub use stages::{
     share_overlap, stages,
 };
 pub use suspects::{
-    Evidence, Explanation, Finding, Interval, Kind, Options, RunCosts, RuntimeChange, Verdict,
-    suspects,
+    Evidence, Explanation, Finding, Interval, RunCosts, RuntimeChange, SuspectKind, SuspectOptions,
+    Verdict, suspects,
 };

@@ -51,7 +51,7 @@ pub struct Evidence<'a> {
 
 /// What to look for.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
-pub struct Options {
+pub struct SuspectOptions {
     /// Differences below this do not count, in the metric's unit; from the noise when not given.
     pub min_delta: Option<f64>,
 }
@@ -84,7 +84,7 @@ impl Verdict {
 
 /// How a context changed.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum Kind {
+pub enum SuspectKind {
     /// It takes longer each time.
     Slower,
     /// It is called more often.
@@ -103,7 +103,7 @@ pub enum Kind {
     Gone,
 }
 
-impl Kind {
+impl SuspectKind {
     /// The word in JSON.
     pub fn name(self) -> &'static str {
         match self {
@@ -136,7 +136,7 @@ pub struct Finding {
     /// Rows of the joint tree, the largest difference first.
     pub contexts: Vec<NodeId>,
     /// How it changed.
-    pub kind: Kind,
+    pub kind: SuspectKind,
     /// Cost in each run before.
     pub before: Vec<f64>,
     /// Cost in each run after.
@@ -194,7 +194,7 @@ pub struct Explanation {
 }
 
 /// Explains what changed between two sets of runs.
-pub fn suspects(evidence: &Evidence<'_>, options: Options) -> Explanation {
+pub fn suspects(evidence: &Evidence<'_>, options: SuspectOptions) -> Explanation {
     let mut costs = Costs::of(evidence);
     let scale = scale::scale(&costs);
     costs.apply(&scale);

@@ -12,13 +12,13 @@ use crate::{Cct, FrameId, Grain, NodeId, OpenNode};
 /// A tree that grows.
 #[derive(Clone, Debug, Default)]
 pub struct OpenTree {
-    nodes: Vec<Row>,
+    nodes: Vec<OpenRow>,
     index: ChildIndex,
 }
 
 /// Parent and label side by side, as they are compared together.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Row {
+struct OpenRow {
     parent: Option<OpenNode>,
     label: FrameId,
 }
@@ -26,7 +26,7 @@ struct Row {
 impl OpenTree {
     /// Finds or adds the child of `parent` with this label; a root when there is no parent.
     pub fn child(&mut self, parent: Option<OpenNode>, label: FrameId) -> OpenNode {
-        let row = Row { parent, label };
+        let row = OpenRow { parent, label };
         if let Some(node) = self.row_after(row) {
             return node;
         }
@@ -53,7 +53,7 @@ impl OpenTree {
     ) -> OpenNode {
         /// Two lines of the cache: a skipped stack leaves a gap of a few rows.
         const NEAR: usize = 16;
-        let row = Row { parent, label };
+        let row = OpenRow { parent, label };
         let start = last.index() + 1;
         let end = self.nodes.len().min(start + NEAR);
         match self.nodes.get(start..end).and_then(|near| near.iter().position(|near| *near == row))
@@ -65,13 +65,13 @@ impl OpenTree {
 
     /// Finds the child of `parent` with this label without adding it.
     pub fn find(&self, parent: Option<OpenNode>, label: FrameId) -> Option<OpenNode> {
-        let row = Row { parent, label };
+        let row = OpenRow { parent, label };
         self.row_after(row).or_else(|| self.index.find(row))
     }
 
     /// The row after the parent's, when it is the one. A stack that is new adds its frames one after the other, so the
     /// first child of most nodes is found right beside them, in the same cache line.
-    fn row_after(&self, row: Row) -> Option<OpenNode> {
+    fn row_after(&self, row: OpenRow) -> Option<OpenNode> {
         let after = row.parent.map_or(0, |parent| parent.index() + 1);
         (self.nodes.get(after) == Some(&row)).then(|| OpenNode::new(after))
     }
@@ -131,7 +131,7 @@ impl From<&Cct> for OpenTree {
         let mut open = Self::default();
         for node in tree.nodes() {
             let parent = tree.parent(node).map(|parent| OpenNode::new(parent.index()));
-            let row = Row { parent, label: tree.frame(node) };
+            let row = OpenRow { parent, label: tree.frame(node) };
             let next = OpenNode::new(open.nodes.len());
             // As in `child`: the row after the parent's is found beside it.
             if parent.map_or(0, |parent| parent.index() + 1) != open.nodes.len() {
@@ -150,7 +150,7 @@ impl Cct {
         grain: Grain,
         rows: impl IntoIterator<Item = (Option<OpenNode>, FrameId)>,
     ) -> (Self, Placement) {
-        let row = |(row, (parent, label)): (usize, (Option<OpenNode>, FrameId))| Row {
+        let row = |(row, (parent, label)): (usize, (Option<OpenNode>, FrameId))| OpenRow {
             parent: parent.filter(|parent| parent.index() < row),
             label,
         };
@@ -190,7 +190,7 @@ struct Preorder {
 }
 
 /// Orders nodes of which every parent precedes its children so that subtrees become ranges; siblings keep their order.
-fn preorder(nodes: &[Row]) -> Preorder {
+fn preorder(nodes: &[OpenRow]) -> Preorder {
     let count = nodes.len();
     let mut size = vec![1u32; count];
     for node in (0..count).rev() {
@@ -228,7 +228,7 @@ struct ChildIndex {
 
 #[derive(Clone, Copy, Debug)]
 struct Slot {
-    row: Row,
+    row: OpenRow,
     node: OpenNode,
 }
 
@@ -240,7 +240,7 @@ impl Default for ChildIndex {
 }
 
 impl ChildIndex {
-    fn find(&self, row: Row) -> Option<OpenNode> {
+    fn find(&self, row: OpenRow) -> Option<OpenNode> {
         if self.slots.is_empty() {
             return None;
         }
@@ -254,7 +254,7 @@ impl ChildIndex {
         }
     }
 
-    fn find_or_insert(&mut self, row: Row, next: OpenNode) -> OpenNode {
+    fn find_or_insert(&mut self, row: OpenRow, next: OpenNode) -> OpenNode {
         if self.used * 2 >= self.slots.len() {
             self.grow();
         }
@@ -273,7 +273,7 @@ impl ChildIndex {
     }
 
     /// The slot where the search begins: a multiplication folded in half, whose top bits depend on all bits of the key.
-    fn home(&self, row: Row) -> usize {
+    fn home(&self, row: OpenRow) -> usize {
         let above = row.parent.map_or(0, |node| node.index() as u64 + 1);
         let key = (above << 32 | row.label.index() as u64) ^ self.seed;
         let product = u128::from(key) * 0x9e37_79b9_7f4a_7c15;

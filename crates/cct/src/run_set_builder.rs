@@ -7,7 +7,7 @@
 //! copied on the way but the values of runs whose nodes got other rows.
 
 use crate::relabel::site_label;
-use crate::union::{NthAlike, Part, Union, thread_index};
+use crate::union::{NthAlike, PlacedPart, Union, thread_index};
 use crate::{Frame, Grain, Import, Metric, OpenNode, OpenTree, Profile, Run, RunSet, Unit};
 
 /// Grows a [`RunSet`].
@@ -25,9 +25,9 @@ pub struct RunSetBuilder {
     /// The set has one run, whose symbols and tree are still its own.
     is_alone: bool,
     /// Where nodes, threads and metrics of the set's own runs went.
-    placed: Part,
+    placed: PlacedPart,
     /// Runs that came since, with values over their own nodes, threads and metrics.
-    unplaced: Vec<(Part, Run)>,
+    unplaced: Vec<(PlacedPart, Run)>,
 }
 
 impl RunSetBuilder {
@@ -88,7 +88,7 @@ impl RunSetBuilder {
         let grew = union.tree.len() != set.tree.len() || union.grain != set.tree.grain();
         let (tree, placement) = union.tree.freeze(union.grain);
         set.tree = tree;
-        let place = |part: &Part, run: Run| Run {
+        let place = |part: &PlacedPart, run: Run| Run {
             cells: part.cells(&run.cells, &placement, &set.metrics),
             timeline: run.timeline.map(|times| part.times(&times, &placement, &set.metrics)),
             periods: {
@@ -152,7 +152,7 @@ impl From<RunSet> for RunSetBuilder {
                 tree: OpenTree::from(&set.tree),
                 thread_index: thread_index(&set.threads),
             };
-            builder.placed = Part::unmoved(&set);
+            builder.placed = PlacedPart::unmoved(&set);
         }
         builder.set = set;
         builder

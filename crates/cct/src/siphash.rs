@@ -3,7 +3,7 @@
 
 /// The hash of `bytes` under a key of two words.
 pub(crate) fn siphash_2_4_128(key: [u64; 2], bytes: &[u8]) -> u128 {
-    let mut v = State([
+    let mut v = SipState([
         key[0] ^ 0x736f_6d65_7073_6575,
         // The variant with 128 bits starts with another constant here.
         key[1] ^ 0x646f_7261_6e64_6f6d ^ 0xee,
@@ -26,9 +26,9 @@ pub(crate) fn siphash_2_4_128(key: [u64; 2], bytes: &[u8]) -> u128 {
     u128::from(high) << 64 | u128::from(low)
 }
 
-struct State([u64; 4]);
+struct SipState([u64; 4]);
 
-impl State {
+impl SipState {
     fn compress(&mut self, word: u64) {
         self.0[3] ^= word;
         self.round();

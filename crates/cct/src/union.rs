@@ -24,7 +24,7 @@ pub(crate) struct Union {
 
 /// Where the nodes, threads and metrics of one profile went.
 #[derive(Debug, Default)]
-pub(crate) struct Part {
+pub(crate) struct PlacedPart {
     image: Vec<OpenNode>,
     threads: Vec<ThreadId>,
     /// The union's metric, what one of the profile's unit is in the union's, and the profile's decimals.
@@ -45,7 +45,7 @@ impl Union {
         set: &mut RunSet,
         profile: &Profile,
         mut identity: impl FnMut(Thread) -> ThreadIdentity,
-    ) -> Part {
+    ) -> PlacedPart {
         if self.tree.is_empty() {
             set.symbols.reserve_for(&profile.symbols);
         }
@@ -72,7 +72,7 @@ impl Union {
         }
         let metrics =
             profile.metrics.iter().map(|metric| unite(&mut set.metrics, metric)).collect();
-        Part { image, threads, metrics }
+        PlacedPart { image, threads, metrics }
     }
 
     fn label(
@@ -152,7 +152,7 @@ impl NthAlike {
     }
 }
 
-impl Part {
+impl PlacedPart {
     /// That of the runs of a finished set, whose union starts with its rows.
     pub(crate) fn unmoved(set: &RunSet) -> Self {
         let metric = |(row, metric): (usize, &Metric)| (MetricId::new(row), 1, metric.decimals);

@@ -139,7 +139,7 @@ fn compare_parsed(files: &[ChangedFile], parsing: Parsing) -> SourceComparison {
     let files = map_in_order(files, |file| Compared::of(file, parsing));
     let pairing = Pairing::of(&files);
     let mut found = SourceComparison::default();
-    let mut placed: Vec<(Place, bool, FunctionChange)> = Vec::new();
+    let mut placed: Vec<(ChangePlace, bool, FunctionChange)> = Vec::new();
     for pair in &pairing.pairs {
         let (change, refactored) = change_of_pair(&files, pair);
         if let Some(change) = change {
@@ -168,9 +168,9 @@ fn compare_parsed(files: &[ChangedFile], parsing: Parsing) -> SourceComparison {
 }
 
 /// Where a change stands in the answer: by file, line and side.
-type Place = (usize, u32, bool, usize);
+type ChangePlace = (usize, u32, bool, usize);
 
-fn place(files: &[Compared], side: Side, function: FunctionId) -> Place {
+fn place(files: &[Compared], side: Side, function: FunctionId) -> ChangePlace {
     let line = get(files, side, function).map_or(0, |function| function.lines.0);
     (function.file, line, side == Side::Before, function.row)
 }

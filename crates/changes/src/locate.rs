@@ -88,7 +88,7 @@ pub struct SourceIndex {
     /// Files by their last part.
     by_file_name: HashMap<String, Vec<usize>>,
     /// Functions by the last part of their names.
-    by_last: HashMap<String, Vec<Row>>,
+    by_last: HashMap<String, Vec<FunctionRow>>,
     /// Classes by their full names.
     types: HashMap<String, Vec<(usize, usize)>>,
     /// What could not be read.
@@ -105,7 +105,7 @@ struct IndexedFile {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-struct Row {
+struct FunctionRow {
     file: usize,
     function: usize,
 }
@@ -148,7 +148,7 @@ impl SourceIndex {
         }
         for (function, it) in source.functions.iter().enumerate() {
             let last = symbol::symbol(&it.name).last().to_owned();
-            self.by_last.entry(last).or_default().push(Row { file, function });
+            self.by_last.entry(last).or_default().push(FunctionRow { file, function });
         }
         for (row, it) in source.types.iter().enumerate() {
             self.types.entry(it.name.clone()).or_default().push((file, row));
@@ -211,18 +211,18 @@ impl SourceIndex {
         functions.iter().find(is_it).map_or(&[], |function| &function.costs)
     }
 
-    fn function(&self, row: Row) -> Option<&SourceFunction> {
+    fn function(&self, row: FunctionRow) -> Option<&SourceFunction> {
         self.files.get(row.file)?.source.functions.get(row.function)
     }
 
-    fn location(&self, row: Row, certainty: f64, why: Why) -> Option<Location> {
+    fn location(&self, row: FunctionRow, certainty: f64, why: Why) -> Option<Location> {
         let file = self.files.get(row.file)?;
         let definition = self.function(row)?.definition(Some(&file.path), file.source.language);
         Some(Location { definition, certainty, why })
     }
 
     /// Equally likely functions.
-    fn locations(&self, rows: &[Row], certainty: f64, why: Why) -> Vec<Location> {
+    fn locations(&self, rows: &[FunctionRow], certainty: f64, why: Why) -> Vec<Location> {
         let each = certainty / rows.len().max(1) as f64;
         rows.iter().filter_map(|row| self.location(*row, each, why)).collect()
     }
@@ -257,7 +257,7 @@ impl SourceIndex {
                 })
             };
             if let Some(function) = by_line {
-                let row = Row { file, function };
+                let row = FunctionRow { file, function };
                 let nameless = asked.parts.is_empty() || is_part(asked.last());
                 if agrees(function) {
                     found.extend(self.location(row, 0.99, Why::FileLineAndName));
@@ -269,7 +269,11 @@ impl SourceIndex {
                     holder = functions[row].holder;
                 }
                 if let Some(function) = holder.filter(|_| !nameless) {
-                    found.extend(self.location(Row { file, function }, 0.95, Why::FileLineAndName));
+                    found.extend(self.location(
+                        FunctionRow { file, function },
+                        0.95,
+                        Why::FileLineAndName,
+                    ));
                     continue;
                 }
                 if nameless {
@@ -293,12 +297,13 @@ impl SourceIndex {
                 let best = named.iter().map(depth).max().unwrap_or(0);
                 named.retain(|row| depth(row) == best);
             }
-            let rows: Vec<Row> = named.iter().map(|it| Row { file, function: *it }).collect();
+            let rows: Vec<FunctionRow> =
+                named.iter().map(|it| FunctionRow { file, function: *it }).collect();
             found.extend(self.locations(&rows, 0.85, Why::FileAndName));
             if rows.is_empty()
                 && let Some(function) = by_line
             {
-                found.extend(self.location(Row { file, function }, 0.5, Why::FileAndLine));
+                found.extend(self.location(FunctionRow { file, function }, 0.5, Why::FileAndLine));
             }
         }
         share(&mut found, files.len());
@@ -354,7 +359,7 @@ impl SourceIndex {
     }
 
     /// The functions whose names agree best, and whether the names are whole.
-    fn best(&self, asked: &Symbol, native: bool) -> (Vec<Row>, bool) {
+    fn best(&self, asked: &Symbol, native: bool) -> (Vec<FunctionRow>, bool) {
         let Some(rows) = self.by_last.get(asked.last()) else { return (Vec::new(), false) };
         let mut best: (usize, bool) = (0, false);
         let mut found = Vec::new();
@@ -506,7 +511,11 @@ fn share(found: &mut [Location], files: usize) {
 }
 
 /// Overloads that the signature excludes are left out, if any is left.
-fn narrowed_by_signature(index: &SourceIndex, rows: Vec<Row>, frame: &FrameQuery) -> Vec<Row> {
+fn narrowed_by_signature(
+    index: &SourceIndex,
+    rows: Vec<FunctionRow>,
+    frame: &FrameQuery,
+) -> Vec<FunctionRow> {
     // Some tools print parameters with the name.
     let with_name = || frame.function.contains('(').then_some(frame.function);
     let signature = frame.signature.or_else(with_name).filter(|_| rows.len() > 1);
@@ -517,11 +526,11 @@ fn narrowed_by_signature(index: &SourceIndex, rows: Vec<Row>, frame: &FrameQuery
         inside.replace(' ', "")
     };
     let asked = plain(signature);
-    let same = |row: &Row| {
+    let same = |row: &FunctionRow| {
         let own = index.function(*row).and_then(|it| it.signature.as_deref());
         own.is_some_and(|own| plain(own) == asked)
     };
-    let narrowed: Vec<Row> = rows.iter().copied().filter(same).collect();
+    let narrowed: Vec<FunctionRow> = rows.iter().copied().filter(same).collect();
     if narrowed.is_empty() { rows } else { narrowed }
 }
 

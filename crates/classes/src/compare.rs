@@ -16,19 +16,19 @@ use perfblame_changes::{
 };
 
 /// Where a method is: its class, and its place there.
-type Place = (usize, usize);
+type MethodPlace = (usize, usize);
 
 /// One method's change, by its places.
 struct Outcome {
     kind: ChangeKind,
-    before: Option<Place>,
-    after: Option<Place>,
+    before: Option<MethodPlace>,
+    after: Option<MethodPlace>,
     certainty: f64,
     additions: Vec<Addition>,
 }
 
 /// Both sides' classes: before, after.
-type Sides<'a> = [&'a [Class]; 2];
+type BothClasses<'a> = [&'a [Class]; 2];
 
 /// Instructions from which on a body in another class says that it is the same method.
 const LEAST_MOVED: usize = 8;
@@ -37,7 +37,7 @@ const LEAST_MOVED: usize = 8;
 pub fn compare(mut before: Classes, mut after: Classes) -> (ChangeSet, [Vec<String>; 2]) {
     let (mut known, differ) = known_names(&before, &after);
     let (old, new) = read_both([&mut before, &mut after], &differ, &known);
-    let sides: Sides<'_> = [&old, &new];
+    let sides: BothClasses<'_> = [&old, &new];
     let pairing = Pairing::new(&old, &new, &known);
     let mut left = sides.map(unpaired);
     let mut outcomes = Vec::new();
@@ -108,7 +108,7 @@ pub fn compare(mut before: Classes, mut after: Classes) -> (ChangeSet, [Vec<Stri
 }
 
 /// Names of which one overload changed and another did not.
-fn unchanged(sides: Sides<'_>, side: usize, outcomes: &[Outcome]) -> Vec<String> {
+fn unchanged(sides: BothClasses<'_>, side: usize, outcomes: &[Outcome]) -> Vec<String> {
     let mut changed: BTreeMap<usize, HashSet<usize>> = BTreeMap::new();
     for outcome in outcomes {
         let place = if side == 0 { outcome.before } else { outcome.after };
@@ -199,9 +199,13 @@ fn unpaired(classes: &[Class]) -> Vec<Vec<bool>> {
 }
 
 /// Methods that are now in another class: same name, parameters and body, and nothing else is like them.
-fn moved(sides: Sides<'_>, left: &[Vec<Vec<bool>>; 2], pairing: &Pairing<'_>) -> Vec<[Place; 2]> {
+fn moved(
+    sides: BothClasses<'_>,
+    left: &[Vec<Vec<bool>>; 2],
+    pairing: &Pairing<'_>,
+) -> Vec<[MethodPlace; 2]> {
     type Key<'a> = (&'a [u8], u128, u128);
-    let mut groups: BTreeMap<Key<'_>, [Vec<Place>; 2]> = BTreeMap::new();
+    let mut groups: BTreeMap<Key<'_>, [Vec<MethodPlace>; 2]> = BTreeMap::new();
     for (side, classes) in sides.into_iter().enumerate() {
         for (class, unpaired) in left[side].iter().enumerate() {
             for (at, _) in unpaired.iter().enumerate().filter(|(_, left)| **left) {
@@ -227,12 +231,12 @@ fn moved(sides: Sides<'_>, left: &[Vec<Vec<bool>>; 2], pairing: &Pairing<'_>) ->
     found
 }
 
-fn method(sides: Sides<'_>, side: usize, (class, method): Place) -> &Method {
+fn method(sides: BothClasses<'_>, side: usize, (class, method): MethodPlace) -> &Method {
     &sides[side][class].methods[method]
 }
 
 /// Methods that go by another name after; calls of them are calls of the same.
-fn renamed(sides: Sides<'_>, outcomes: &[Outcome]) -> HashMap<u128, u128> {
+fn renamed(sides: BothClasses<'_>, outcomes: &[Outcome]) -> HashMap<u128, u128> {
     let mut renamed = HashMap::new();
     for outcome in outcomes {
         if let (Some(before), Some(after)) = (outcome.before, outcome.after) {
@@ -254,13 +258,13 @@ struct Closer {
 /// said what they do more. There are few of them, so unpacking them twice costs less than keeping all.
 fn look_closer(
     found: [&Classes; 2],
-    sides: Sides<'_>,
+    sides: BothClasses<'_>,
     known: &KnownNames,
     pairing: &Pairing<'_>,
     modified: &mut Vec<Outcome>,
 ) -> Vec<String> {
     let mut warnings = Vec::new();
-    let mut closer: [HashMap<Place, Closer>; 2] = [HashMap::new(), HashMap::new()];
+    let mut closer: [HashMap<MethodPlace, Closer>; 2] = [HashMap::new(), HashMap::new()];
     for (side, classes) in sides.into_iter().enumerate() {
         let mut wanted: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
         for outcome in modified.iter() {
@@ -311,8 +315,8 @@ fn read_closer(
     closer.collect()
 }
 
-fn function_change(sides: Sides<'_>, outcome: Outcome) -> FunctionChange {
-    let definition = |side: usize, place: Option<Place>| {
+fn function_change(sides: BothClasses<'_>, outcome: Outcome) -> FunctionChange {
+    let definition = |side: usize, place: Option<MethodPlace>| {
         place.map(|place| {
             let class = &sides[side][place.0];
             let method = &class.methods[place.1];
@@ -349,7 +353,7 @@ fn source_path(class: &Class) -> Option<String> {
 }
 
 /// Classes that changed outside of their methods: fields, constants, what they extend.
-fn files(sides: Sides<'_>, pairing: &Pairing<'_>) -> Vec<FileChange> {
+fn files(sides: BothClasses<'_>, pairing: &Pairing<'_>) -> Vec<FileChange> {
     let mut files: Vec<FileChange> = pairing
         .classes
         .iter()

@@ -21,10 +21,10 @@ pub struct Found {
     pub key: u128,
     pub crc: u32,
     pub size: u64,
-    place: Place,
+    place: ClassPlace,
 }
 
-enum Place {
+enum ClassPlace {
     File(PathBuf),
     Archive(Arc<Jar>, usize),
 }
@@ -158,10 +158,10 @@ impl Classes {
     /// The bytes of a class.
     pub fn read(&self, index: usize) -> Result<Vec<u8>, String> {
         match &self.found[index].place {
-            Place::File(path) => {
+            ClassPlace::File(path) => {
                 std::fs::read(path).map_err(|error| format!("{}: {error}", path.display()))
             }
-            Place::Archive(jar, entry) => (jar.archive)
+            ClassPlace::Archive(jar, entry) => (jar.archive)
                 .read(*entry, LARGEST_CLASS, &MAGIC)
                 .map_err(|reason| format!("{}: {reason}", self.name(index))),
         }
@@ -170,8 +170,8 @@ impl Classes {
     /// What to call a class in a message.
     pub fn name(&self, index: usize) -> String {
         match &self.found[index].place {
-            Place::File(path) => path.display().to_string(),
-            Place::Archive(jar, entry) => {
+            ClassPlace::File(path) => path.display().to_string(),
+            ClassPlace::Archive(jar, entry) => {
                 format!("{}!/{}", jar.name, jar.archive.members[*entry].name)
             }
         }
@@ -243,7 +243,7 @@ fn files(classes: &mut Classes, paths: Vec<PathBuf>) {
     for (path, read) in paths.into_iter().zip(read) {
         match read {
             Ok(Some((key, crc, size))) => {
-                classes.add(Found { key, crc, size, place: Place::File(path) });
+                classes.add(Found { key, crc, size, place: ClassPlace::File(path) });
             }
             Ok(None) => {}
             Err(error) => classes.warnings.say(format!("{}: {error}", path.display())),
@@ -275,7 +275,7 @@ fn add_archive(classes: &mut Classes, jar: Jar, options: &ClassOptions) {
         }
         for (name, entry) in chosen(&jar, options, &mut classes.warnings) {
             let listed = &jar.archive.members[entry];
-            let place = Place::Archive(Arc::clone(&jar), entry);
+            let place = ClassPlace::Archive(Arc::clone(&jar), entry);
             classes.add(Found {
                 key: class_key(name.as_bytes()),
                 crc: listed.crc,

@@ -82,7 +82,7 @@ pub fn match_relaxed_by(
     let swapped = order(before, &views.before, after, &views.after) == Ordering::Greater;
     let (first, second) =
         if swapped { (&views.after, &views.before) } else { (&views.before, &views.after) };
-    let mut level = Level::default();
+    let mut level = SiblingLevel::default();
     let mut pair_all = |matching: &mut Matching, parents: Option<(NodeId, NodeId)>, top: bool| {
         let parents = if swapped { parents.map(|(a, b)| (b, a)) } else { parents };
         let mut pair = |one, other| {
@@ -199,7 +199,7 @@ struct Child {
 
 /// The children of one pair of parents; kept from pair to pair for its memory.
 #[derive(Default)]
-struct Level {
+struct SiblingLevel {
     first: Vec<Child>,
     second: Vec<Child>,
     candidates: Vec<Candidate>,
@@ -208,7 +208,7 @@ struct Level {
     dominators: [Vec<Child>; 2],
 }
 
-impl Level {
+impl SiblingLevel {
     /// Takes the children of two nodes, or the roots.
     fn fill(
         &mut self,

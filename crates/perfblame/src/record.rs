@@ -16,8 +16,8 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use perfblame_record::{
-    CallGraph, Choice, Event, Input, JavaExact, Output, Profiler, Program, RecordError, Recorded,
-    Running, Settings, choose, frequency_for, record_run, record_running, run_plain,
+    CallGraph, Choice, Input, JavaExact, NativeEvent, Output, Profiler, Program, RecordError,
+    Recorded, Running, Settings, choose, frequency_for, record_run, record_running, run_plain,
 };
 
 use crate::args::{CallGraphArg, EventArg, RecordArgs, WhatArg};
@@ -297,8 +297,8 @@ impl RecordArgs {
                 },
             },
             event: match self.event {
-                EventArg::CpuClock => Event::CpuClock,
-                EventArg::Cycles => Event::Cycles,
+                EventArg::CpuClock => NativeEvent::CpuClock,
+                EventArg::Cycles => NativeEvent::Cycles,
             },
             java_exact: JavaExact { agent: self.agent.clone(), packages: self.packages.clone() },
             os: self.os(),

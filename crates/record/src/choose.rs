@@ -1,6 +1,6 @@
 //! Which profiler fits a program, and why.
 
-use crate::command::{Kind, find};
+use crate::command::{ProgramKind, find};
 use crate::{Profiler, Program, RecordError};
 
 /// A profiler that fits, and what says so.
@@ -16,12 +16,14 @@ pub struct Choice {
 pub fn choose(program: &Program) -> Result<Choice, RecordError> {
     let found = find(program)?;
     let profiler = match found.kind {
-        Kind::JavaLauncher | Kind::Jar | Kind::JavaWrapper => Profiler::Jfr,
-        Kind::Python => Profiler::PySpy,
-        Kind::NodeLauncher | Kind::NodeScript | Kind::NodeWrapper => Profiler::NodeCpuProf,
+        ProgramKind::JavaLauncher | ProgramKind::Jar | ProgramKind::JavaWrapper => Profiler::Jfr,
+        ProgramKind::Python => Profiler::PySpy,
+        ProgramKind::NodeLauncher | ProgramKind::NodeScript | ProgramKind::NodeWrapper => {
+            Profiler::NodeCpuProf
+        }
         // perf sees every process, so that it also fits a script of native programs.
-        Kind::Elf | Kind::Script => Profiler::Perf,
-        Kind::Unknown => {
+        ProgramKind::Elf | ProgramKind::Script => Profiler::Perf,
+        ProgramKind::Unknown => {
             let program = program.command.first().map(|word| word.to_string_lossy().into_owned());
             let program = program.unwrap_or_default();
             return Err(RecordError::NoProfilerFits { program, why: found.because });

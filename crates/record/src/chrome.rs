@@ -21,7 +21,7 @@ mod transport;
 
 pub use attendant::Attached;
 pub use browser::{Browser, Launch};
-pub use connection::{Connection, Event, Events, Session, TraceSink, Until};
+pub use connection::{BrowserEvent, Connection, Events, Session, TraceSink, Until};
 pub use error::ChromeError;
 pub use find::find_browser;
 pub use load::{Rest, load, rest};

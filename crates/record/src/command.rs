@@ -16,7 +16,7 @@ use crate::{Input, Output, Program, RecordError};
 
 /// What would run.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum ProgramKind {
     /// The `java` launcher itself.
     JavaLauncher,
     /// A jar that is not executable: `java -jar` starts it.
@@ -43,7 +43,7 @@ pub enum Kind {
 #[derive(Clone, Debug)]
 pub struct Found {
     pub path: PathBuf,
-    pub kind: Kind,
+    pub kind: ProgramKind,
     pub because: String,
 }
 
@@ -77,7 +77,7 @@ const SHELLS: &[&str] = &["sh", "bash", "dash", "zsh", "ksh", "ash"];
 
 /// What a starter or a shell that is given a script starts. Options cannot be put behind the launcher then, so that it
 /// counts as wrapped.
-fn seen_through(path: &Path, program: &Program) -> Option<(Kind, String)> {
+fn seen_through(path: &Path, program: &Program) -> Option<(ProgramKind, String)> {
     let name = path.file_name()?.to_str()?;
     let mut rest = program.command.iter().skip(1);
     let inner = if SHELLS.contains(&name) {
@@ -102,13 +102,16 @@ fn seen_through(path: &Path, program: &Program) -> Option<(Kind, String)> {
     };
     let (kind, because) = kind_of(&inner);
     let kind = match kind {
-        Kind::JavaLauncher => Kind::JavaWrapper,
-        Kind::NodeLauncher | Kind::NodeScript => Kind::NodeWrapper,
+        ProgramKind::JavaLauncher => ProgramKind::JavaWrapper,
+        ProgramKind::NodeLauncher | ProgramKind::NodeScript => ProgramKind::NodeWrapper,
         kind => kind,
     };
     // What is no language's is started as it is.
-    (!matches!(kind, Kind::Elf | Kind::Script | Kind::Unknown | Kind::Jar))
-        .then_some((kind, because))
+    (!matches!(
+        kind,
+        ProgramKind::Elf | ProgramKind::Script | ProgramKind::Unknown | ProgramKind::Jar
+    ))
+    .then_some((kind, because))
 }
 
 /// The file a name stands for: a path as seen from the program's folder, or the first of that name on its search path.
@@ -139,59 +142,59 @@ fn is_jar(path: &Path) -> bool {
     path.is_file() && path.extension().is_some_and(|end| end.eq_ignore_ascii_case("jar"))
 }
 
-fn kind_of(path: &Path) -> (Kind, String) {
+fn kind_of(path: &Path) -> (ProgramKind, String) {
     let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let shown = path.display();
     if let Some(kind) = launcher(&name) {
         return (kind, format!("{shown} is a launcher by its name"));
     }
     if matches!(&*name, "gradle" | "gradlew" | "mvn" | "mvnw" | "mvnd" | "sbt" | "ant") {
-        return (Kind::JavaWrapper, format!("{name} is a build tool that runs in a JVM"));
+        return (ProgramKind::JavaWrapper, format!("{name} is a build tool that runs in a JVM"));
     }
     if matches!(&*name, "uv" | "poetry" | "pipenv" | "hatch" | "pdm") {
-        return (Kind::Python, format!("{name} starts Python programs"));
+        return (ProgramKind::Python, format!("{name} starts Python programs"));
     }
     let head = head(path);
     if is_jar(path) && !is_executable(path) {
-        return (Kind::Jar, format!("{shown} is a jar"));
+        return (ProgramKind::Jar, format!("{shown} is a jar"));
     }
     if head.starts_with(b"\x7fELF") {
-        return (Kind::Elf, format!("{shown} is a native program"));
+        return (ProgramKind::Elf, format!("{shown} is a native program"));
     }
     let Some(first_line) =
         head.strip_prefix(b"#!").and_then(|rest| rest.split(|b| *b == b'\n').next())
     else {
-        return (Kind::Unknown, format!("{shown} is neither a script nor a native program"));
+        return (ProgramKind::Unknown, format!("{shown} is neither a script nor a native program"));
     };
     let first_line = String::from_utf8_lossy(first_line).trim().to_owned();
     let because = format!("{shown} begins with `#!{first_line}`");
     match interpreter(&first_line).as_deref().map(|name| (launcher(name), name)) {
-        Some((Some(Kind::NodeLauncher), _)) => match &*name {
+        Some((Some(ProgramKind::NodeLauncher), _)) => match &*name {
             "npm" | "npx" | "yarn" | "pnpm" => {
-                (Kind::NodeWrapper, format!("{name} starts further Node processes"))
+                (ProgramKind::NodeWrapper, format!("{name} starts further Node processes"))
             }
-            _ => (Kind::NodeScript, because),
+            _ => (ProgramKind::NodeScript, because),
         },
-        Some((Some(Kind::JavaLauncher), _)) => (Kind::JavaWrapper, because),
+        Some((Some(ProgramKind::JavaLauncher), _)) => (ProgramKind::JavaWrapper, because),
         Some((Some(kind), _)) => (kind, because),
         Some((None, shell)) if SHELLS.contains(&shell) => {
             let text = String::from_utf8_lossy(&head);
             match ends_in(&text) {
                 Some((kind, line)) => (kind, format!("{shown} is a shell script with `{line}`")),
-                None => (Kind::Script, format!("{shown} is a shell script")),
+                None => (ProgramKind::Script, format!("{shown} is a shell script")),
             }
         }
-        _ => (Kind::Script, because),
+        _ => (ProgramKind::Script, because),
     }
 }
 
 /// What a launcher's name tells, whatever version stands behind it.
-fn launcher(name: &str) -> Option<Kind> {
+fn launcher(name: &str) -> Option<ProgramKind> {
     let bare = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
     match bare {
-        "java" => Some(Kind::JavaLauncher),
-        "node" | "nodejs" => Some(Kind::NodeLauncher),
-        "python" | "pypy" => Some(Kind::Python),
+        "java" => Some(ProgramKind::JavaLauncher),
+        "node" | "nodejs" => Some(ProgramKind::NodeLauncher),
+        "python" | "pypy" => Some(ProgramKind::Python),
         _ => None,
     }
 }
@@ -208,7 +211,7 @@ fn interpreter(line: &str) -> Option<String> {
 }
 
 /// The language of the last line of a shell script that starts an interpreter, with that line.
-fn ends_in(script: &str) -> Option<(Kind, String)> {
+fn ends_in(script: &str) -> Option<(ProgramKind, String)> {
     let lines = script.lines().map(str::trim).filter(|line| !line.starts_with('#'));
     let mut found = None;
     for line in lines {
@@ -218,10 +221,10 @@ fn ends_in(script: &str) -> Option<(Kind, String)> {
             let base = word.rsplit('/').next().unwrap_or(word);
             let kind = match base {
                 "java" | "$JAVACMD" | "${JAVACMD}" | "$JAVA" | "${JAVA}" | "$_RUNJAVA" => {
-                    Kind::JavaWrapper
+                    ProgramKind::JavaWrapper
                 }
-                "node" | "nodejs" | "npm" | "npx" => Kind::NodeWrapper,
-                "python" | "python3" | "python2" => Kind::Python,
+                "node" | "nodejs" | "npm" | "npx" => ProgramKind::NodeWrapper,
+                "python" | "python3" | "python2" => ProgramKind::Python,
                 _ => continue,
             };
             let mut shown: String = line.chars().take(60).collect();
@@ -245,7 +248,7 @@ fn head(path: &Path) -> Vec<u8> {
 pub fn plain(program: &Program) -> Result<Command, RecordError> {
     let found = find(program)?;
     let words = match found.kind {
-        Kind::Jar => [vec!["java".into(), "-jar".into()], program.command.clone()].concat(),
+        ProgramKind::Jar => [vec!["java".into(), "-jar".into()], program.command.clone()].concat(),
         _ => program.command.clone(),
     };
     with_words(program, &words)

@@ -20,7 +20,7 @@ use std::sync::mpsc::channel;
 use std::time::Duration;
 
 use crate::child::{self, Ended};
-use crate::command::{Kind, find, locate, variable, with_words};
+use crate::command::{ProgramKind, find, locate, variable, with_words};
 use crate::java_exact::{self, AgentOptions, Places};
 use crate::output::Filter;
 use crate::record::{Made, Run, files_in};
@@ -50,11 +50,11 @@ pub fn record(run: &Run<'_>) -> Result<Made, RecordError> {
     let options: Vec<OsString> =
         options.into_iter().chain(run.settings.extra.iter().cloned()).collect();
     let ended = match found.kind {
-        Kind::JavaLauncher => {
+        ProgramKind::JavaLauncher => {
             let (java, rest) = run.program.command.split_at(1);
             launch(run, &[java, &options, rest].concat())?
         }
-        Kind::Jar => {
+        ProgramKind::Jar => {
             let java = [OsString::from("java")];
             if locate(&java[0], run.program).is_none() {
                 return Err(install::missing(run.profiler));
@@ -203,8 +203,8 @@ fn process_of(name: &str) -> Option<u32> {
 }
 
 /// The version of the JVM that would run: of the launcher itself, or the one a wrapper is likely to find.
-fn version(program: &Program, path: &Path, kind: &Kind) -> Option<u32> {
-    let java = if *kind == Kind::JavaLauncher {
+fn version(program: &Program, path: &Path, kind: &ProgramKind) -> Option<u32> {
+    let java = if *kind == ProgramKind::JavaLauncher {
         path.to_owned()
     } else {
         let home = variable(program, "JAVA_HOME").map(|home| Path::new(&home).join("bin/java"));

@@ -35,6 +35,6 @@ pub use choose::{Choice, choose};
 pub use error::RecordError;
 pub use origin::{FileOrigin, origins_of};
 pub use os::{OsEvents, OsTrace, RunDelay, Running};
-pub use profiler::{CallGraph, Event, JavaExact, Profiler, Settings, Tried};
+pub use profiler::{CallGraph, JavaExact, NativeEvent, Profiler, Settings, Tried};
 pub use program::{Input, Output, Program};
 pub use record::{Recorded, frequency_for, record_run, record_running, run_plain};

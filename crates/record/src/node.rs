@@ -10,7 +10,7 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use crate::command::{Kind, find, locate, variable, with_words};
+use crate::command::{ProgramKind, find, locate, variable, with_words};
 use crate::record::{Made, Run, files_in};
 use crate::{RecordError, child, install};
 
@@ -20,7 +20,7 @@ const PRELOAD: &str = include_str!("node/preload.cjs");
 pub fn record(run: &Run<'_>) -> Result<Made, RecordError> {
     let found = find(run.program)?;
     let launcher = match found.kind {
-        Kind::NodeLauncher => found.path.clone(),
+        ProgramKind::NodeLauncher => found.path.clone(),
         _ => locate(OsStr::new("node"), run.program)
             .or_else(|| locate(OsStr::new("nodejs"), run.program))
             .ok_or_else(|| install::missing(run.profiler))?,
@@ -40,7 +40,7 @@ pub fn record(run: &Run<'_>) -> Result<Made, RecordError> {
         program
             .environment
             .push(("PERFBLAME_CPU_PROF_INTERVAL".into(), interval.to_string().into()));
-        if matches!(found.kind, Kind::NodeLauncher | Kind::NodeScript) {
+        if matches!(found.kind, ProgramKind::NodeLauncher | ProgramKind::NodeScript) {
             let mut directory = OsString::from("--cpu-prof-dir=");
             directory.push(&profiles);
             let options =
@@ -74,13 +74,13 @@ fn owner(name: &str) -> Option<(u32, u32)> {
 /// The launcher with options, in place of the launcher or of a script that names it in its first line.
 fn with_options(
     words: &[OsString],
-    kind: &Kind,
+    kind: &ProgramKind,
     script: &Path,
     launcher: &Path,
     options: &[OsString],
 ) -> Vec<OsString> {
     let (first, rest) = words.split_at(1);
-    if *kind == Kind::NodeLauncher {
+    if *kind == ProgramKind::NodeLauncher {
         return [first, options, rest].concat();
     }
     let launcher = [launcher.as_os_str().to_owned()];

@@ -91,7 +91,7 @@ pub fn record(run: &Run<'_>) -> Result<Made, RecordError> {
     let found = find(run.program)?;
     let mut notes = Vec::new();
     let walk = call_graph_of(run, STACK, &mut notes, || {
-        found.kind == crate::command::Kind::Elf && elf::keeps_frame_pointers(&found.path)
+        found.kind == crate::command::ProgramKind::Elf && elf::keeps_frame_pointers(&found.path)
     });
     let tracer = Tracer::prepare(run, Scope::Task, &walk, &mut notes)?;
     let words = [

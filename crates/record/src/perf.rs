@@ -20,11 +20,11 @@ use std::sync::PoisonError;
 use std::time::Duration;
 
 use crate::child::Limits;
-use crate::command::{Kind, find, locate, with_words};
+use crate::command::{ProgramKind, find, locate, with_words};
 use crate::os::permit::paranoid;
 use crate::profiler::WhatWorks;
 use crate::record::{Made, Run};
-use crate::{CallGraph, Event, Profiler, RecordError, child, elf, install};
+use crate::{CallGraph, NativeEvent, Profiler, RecordError, child, elf, install};
 use control::Control;
 
 /// Deep enough for all but deep recursion, and a fifth of a millisecond to copy.
@@ -48,7 +48,7 @@ pub fn record(run: &Run<'_>) -> Result<Made, RecordError> {
     options.extend(["-F".into(), frequency.to_string().into()]);
     options.push("--call-graph".into());
     let walk = call_graph_of(run, STACK, &mut notes, || {
-        found.kind == Kind::Elf && elf::keeps_frame_pointers(&found.path)
+        found.kind == ProgramKind::Elf && elf::keeps_frame_pointers(&found.path)
     });
     options.push(walk.into());
     let control = Control::create(run.scratch);
@@ -90,7 +90,7 @@ pub fn record(run: &Run<'_>) -> Result<Made, RecordError> {
 
 /// The event to count, by what the machine can.
 fn event(perf: &Path, run: &Run<'_>, notes: &mut Vec<String>) -> &'static str {
-    if run.settings.event == Event::CpuClock {
+    if run.settings.event == NativeEvent::CpuClock {
         return "cpu-clock";
     }
     let mut stat = Command::new(perf);

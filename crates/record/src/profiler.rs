@@ -98,7 +98,7 @@ pub struct Settings {
     /// How native stacks are walked.
     pub call_graph: CallGraph,
     /// What native samples count.
-    pub event: Event,
+    pub event: NativeEvent,
     /// For exact Java profiles.
     pub java_exact: JavaExact,
     /// For traces of the operating system.
@@ -192,7 +192,7 @@ pub enum CallGraph {
 
 /// What native samples count.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Event {
+pub enum NativeEvent {
     /// CPU time, which every machine can count and which means the same on all of them.
     #[default]
     CpuClock,

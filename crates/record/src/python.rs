@@ -62,7 +62,7 @@ pub fn record(run: &Run<'_>) -> Result<Made, RecordError> {
         py_spy,
         file: &file,
         gate,
-        state: State::Waiting(Instant::now()),
+        state: Attaching::Waiting(Instant::now()),
         waited: Duration::ZERO,
     };
     let mut command = with_words(&program, &program.command)?;
@@ -123,7 +123,7 @@ impl Gate {
     }
 }
 
-enum State {
+enum Attaching {
     /// For an interpreter to come to the gate, since then.
     Waiting(Instant),
     /// For py-spy to have found its way around, since then.
@@ -147,7 +147,7 @@ struct Watcher<'a> {
     py_spy: PathBuf,
     file: &'a Path,
     gate: Gate,
-    state: State,
+    state: Attaching,
     /// How long the program waited at the gate.
     waited: Duration,
 }
@@ -155,21 +155,21 @@ struct Watcher<'a> {
 impl Watcher<'_> {
     fn tick(&mut self, id: u32) -> Result<(), RecordError> {
         match &mut self.state {
-            State::Waiting(since) => {
+            Attaching::Waiting(since) => {
                 let at_gate = self.gate.waiting();
                 if at_gate || since.elapsed() >= PATIENCE {
                     // The root has all others below it.
                     let spy = self.start(id)?;
-                    self.state = State::Joining { spy, since: Instant::now(), at_gate };
+                    self.state = Attaching::Joining { spy, since: Instant::now(), at_gate };
                 }
             }
-            State::Joining { spy, since, at_gate } => match spy.has_joined() {
+            Attaching::Joining { spy, since, at_gate } => match spy.has_joined() {
                 None => {}
                 Some(true) => {
                     let since = *since;
-                    let before = std::mem::replace(&mut self.state, State::Waiting(since));
-                    if let State::Joining { spy, .. } = before {
-                        self.state = State::Watching(spy);
+                    let before = std::mem::replace(&mut self.state, Attaching::Waiting(since));
+                    if let Attaching::Joining { spy, .. } = before {
+                        self.state = Attaching::Watching(spy);
                     }
                     if self.gate.waiting() {
                         self.waited = since.elapsed();
@@ -181,9 +181,9 @@ impl Watcher<'_> {
                     return Err(self.cannot_join(&said));
                 }
                 // Nothing was Python yet, as when a build comes first.
-                Some(false) => self.state = State::Waiting(Instant::now()),
+                Some(false) => self.state = Attaching::Waiting(Instant::now()),
             },
-            State::Watching(spy) => {
+            Attaching::Watching(spy) => {
                 spy.listen();
                 // An interpreter that came while py-spy was joining another.
                 if self.gate.waiting() {
@@ -237,7 +237,7 @@ impl Watcher<'_> {
     /// Waits for py-spy to write its file when the program has ended by itself, and ends it otherwise; tells what it
     /// said.
     fn finish(self, whole: bool) -> String {
-        let (State::Joining { mut spy, .. } | State::Watching(mut spy)) = self.state else {
+        let (Attaching::Joining { mut spy, .. } | Attaching::Watching(mut spy)) = self.state else {
             return String::new();
         };
         let ended = Instant::now();

@@ -15,7 +15,7 @@ use std::process::{Command, ExitStatus, Stdio};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 
-use crate::command::{Kind, find, locate, with_words};
+use crate::command::{ProgramKind, find, locate, with_words};
 use crate::record::{Made, Run};
 use crate::{RecordError, child, elf, install};
 
@@ -24,7 +24,7 @@ pub fn record(run: &Run<'_>) -> Result<Made, RecordError> {
     let missing = || install::missing(run.profiler);
     let uftrace = locate(OsStr::new("uftrace"), run.program).ok_or_else(missing)?;
     let found = find(run.program)?;
-    if found.kind != Kind::Elf {
+    if found.kind != ProgramKind::Elf {
         return Err(RecordError::NoProfile {
             profiler: run.profiler,
             why: format!("{} is no native program", found.path.display()),

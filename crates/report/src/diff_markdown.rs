@@ -13,7 +13,7 @@ use perfblame_analysis::{Diff, FunctionView, Method, Suspect, Verdict};
 
 use crate::call_path::folded_path;
 use crate::diff_text::critical_graph_text;
-use crate::diff_words::{Part, Words, headline_parts, is_time, p_value, short_commit};
+use crate::diff_words::{HeadlinePart, Words, headline_parts, is_time, p_value, short_commit};
 use crate::layout::{Look, clean, shortened};
 use crate::numbers::{counted, in_percent};
 use crate::show_text::place_of;
@@ -90,10 +90,10 @@ impl Page<'_> {
         let parts = headline_parts(self.diff, self.words);
         let parts = parts.iter().map(|part| match part {
             // The sign says so already.
-            Part::Words(words) => escaped(
+            HeadlinePart::Words(words) => escaped(
                 words.trim_start_matches("no difference: ").trim_start_matches("cannot tell: "),
             ),
-            Part::Name(name) => code(name),
+            HeadlinePart::Name(name) => code(name),
         });
         let line = format!("{sign}: {}\n", parts.collect::<String>());
         self.add(&line);

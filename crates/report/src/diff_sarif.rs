@@ -9,8 +9,8 @@ use std::fmt::Write as _;
 use std::io::{self, Write};
 
 use perfblame_analysis::{
-    CodeChange, CriticalNode, Diff, FunctionView, Kind, Method, RankedPath, Side, StagedSubtree,
-    Suspect, Verdict, WeightChange,
+    CodeChange, CriticalNode, Diff, FunctionView, Method, RankedPath, Side, StagedSubtree, Suspect,
+    SuspectKind, Verdict, WeightChange,
 };
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -33,12 +33,12 @@ pub fn diff_sarif(diff: &Diff, out: &mut dyn Write) -> io::Result<()> {
 }
 
 /// What can be found, in the order rules are listed.
-const KINDS: [(Kind, &str, &str); 5] = [
-    (Kind::Slower, "SlowerFunction", "A function costs more each time it runs."),
-    (Kind::MoreCalls, "MoreCalls", "A function is called more often."),
-    (Kind::New, "NewCost", "A function that was not there before costs something."),
-    (Kind::Waits, "LongerWait", "A function waits longer."),
-    (Kind::Moved, "MovedCost", "A cost moved here from elsewhere."),
+const KINDS: [(SuspectKind, &str, &str); 5] = [
+    (SuspectKind::Slower, "SlowerFunction", "A function costs more each time it runs."),
+    (SuspectKind::MoreCalls, "MoreCalls", "A function is called more often."),
+    (SuspectKind::New, "NewCost", "A function that was not there before costs something."),
+    (SuspectKind::Waits, "LongerWait", "A function waits longer."),
+    (SuspectKind::Moved, "MovedCost", "A cost moved here from elsewhere."),
 ];
 
 /// The log as a value, for logs that are made of several.
@@ -208,12 +208,12 @@ fn driver(diff: &Diff) -> Driver {
     Driver { name: "perfblame", semantic_version: VERSION, rules: rules.collect() }
 }
 
-fn rule_id(kind: Kind) -> String {
+fn rule_id(kind: SuspectKind) -> String {
     format!("perfblame/{}", kind.name())
 }
 
 /// Where a kind stands among the rules; whatever else there is counts as slower.
-fn rule(kind: Kind) -> (String, usize) {
+fn rule(kind: SuspectKind) -> (String, usize) {
     let row = KINDS.iter().position(|(known, ..)| *known == kind).unwrap_or(0);
     (rule_id(KINDS[row].0), row)
 }
@@ -343,7 +343,7 @@ fn causes<'a>(by: By<'a>) -> Vec<Outcome<'a>> {
     let cause = |node: &'a CriticalNode| {
         let before = node.before.unwrap_or(0.0);
         let delta = node.after - before;
-        let kind = if node.before.is_none() { Kind::New } else { Kind::Slower };
+        let kind = if node.before.is_none() { SuspectKind::New } else { SuspectKind::Slower };
         let (rule_id, rule_index) = rule(kind);
         let text = format!(
             "{}: {} ({}), {}.",
@@ -377,7 +377,7 @@ fn causes<'a>(by: By<'a>) -> Vec<Outcome<'a>> {
 fn ranked<'a>(row: &'a RankedPath, by: By<'_>) -> Option<Outcome<'a>> {
     let By { diff, words, scale } = by;
     let slowest = row.functions.iter().min_by_key(|step| step.rank)?;
-    let kind = if row.new { Kind::New } else { Kind::Slower };
+    let kind = if row.new { SuspectKind::New } else { SuspectKind::Slower };
     let (rule_id, rule_index) = rule(kind);
     let text = format!(
         "Path {} by difference: {}; its slowest function is {}, {}.",
@@ -411,7 +411,7 @@ fn staged<'a>(by: By<'a>) -> Vec<Outcome<'a>> {
     let Some(stages) = &diff.stages else { return Vec::new() };
     let whole = diff.after.total.median - diff.before.total.median;
     let outcome =
-        |kind: Kind, path: &'a [FunctionView], delta: f64, text: String, changes: Vec<_>| {
+        |kind: SuspectKind, path: &'a [FunctionView], delta: f64, text: String, changes: Vec<_>| {
             let function = path.last()?;
             let (rule_id, rule_index) = rule(kind);
             let path: Vec<&FunctionView> = path.iter().collect();
@@ -436,7 +436,13 @@ fn staged<'a>(by: By<'a>) -> Vec<Outcome<'a>> {
         }
         text.push('.');
         let above = row.candidates.iter().flat_map(|candidate| &candidate.changes);
-        outcome(Kind::New, &row.path, row.cost, text, row.changes.iter().chain(above).collect())
+        outcome(
+            SuspectKind::New,
+            &row.path,
+            row.cost,
+            text,
+            row.changes.iter().chain(above).collect(),
+        )
     };
     let weight = |row: &'a WeightChange| {
         let name = words.name(row.path.last()?);
@@ -448,7 +454,7 @@ fn staged<'a>(by: By<'a>) -> Vec<Outcome<'a>> {
         }
         text.push('.');
         let changes = row.candidates.iter().flat_map(|candidate| &candidate.changes).collect();
-        outcome(Kind::Slower, &row.path, delta, text, changes)
+        outcome(SuspectKind::Slower, &row.path, delta, text, changes)
     };
     let after = parts(stages).into_iter().flat_map(|part| &part.subtrees);
     let after = after.filter(|row| row.side == Side::After);

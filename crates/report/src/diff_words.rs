@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use perfblame_analysis::{
-    CriticalNode, Diff, FunctionView, Kind, Method, RuntimeCost, Sides, Suspect, Verdict,
+    CriticalNode, Diff, FunctionView, Method, RuntimeCost, Sides, Suspect, SuspectKind, Verdict,
     is_waiting,
 };
 use perfblame_cct::{Metric, Unit};
@@ -85,26 +85,26 @@ impl<'a> Words<'a> {
     }
 
     /// How a function changed.
-    pub fn kind(self, kind: Kind) -> &'static str {
+    pub fn kind(self, kind: SuspectKind) -> &'static str {
         let time = is_time(self.metric);
         match kind {
-            Kind::Slower if time => "slower",
-            Kind::Slower => "costs more",
-            Kind::MoreCalls => "called more often",
-            Kind::New => "new",
-            Kind::Waits => "waits longer",
-            Kind::Moved => "moved",
-            Kind::Faster if time => "faster",
-            Kind::Faster => "costs less",
-            Kind::FewerCalls => "called less often",
-            Kind::Gone => "gone",
+            SuspectKind::Slower if time => "slower",
+            SuspectKind::Slower => "costs more",
+            SuspectKind::MoreCalls => "called more often",
+            SuspectKind::New => "new",
+            SuspectKind::Waits => "waits longer",
+            SuspectKind::Moved => "moved",
+            SuspectKind::Faster if time => "faster",
+            SuspectKind::Faster => "costs less",
+            SuspectKind::FewerCalls => "called less often",
+            SuspectKind::Gone => "gone",
         }
     }
 
     /// How a function changed, with the number of calls where that is the point.
     pub fn kind_with_calls(self, suspect: &Suspect) -> String {
         let kind = self.kind(suspect.kind);
-        let counts = matches!(suspect.kind, Kind::MoreCalls | Kind::FewerCalls);
+        let counts = matches!(suspect.kind, SuspectKind::MoreCalls | SuspectKind::FewerCalls);
         match suspect.calls.filter(|_| counts) {
             Some(Sides { before, after }) => {
                 let calls = |number: f64| {
@@ -166,7 +166,7 @@ pub fn p_value(p: f64) -> String {
 
 /// A piece of the first line: renderings differ in how they write names.
 #[derive(Clone, PartialEq, Debug)]
-pub enum Part {
+pub enum HeadlinePart {
     Words(String),
     Name(String),
 }
@@ -174,18 +174,18 @@ pub enum Part {
 /// The answer in one line.
 pub fn headline(diff: &Diff, words: Words<'_>) -> String {
     let parts = headline_parts(diff, words).into_iter();
-    parts.map(|(Part::Words(text) | Part::Name(text))| text).collect()
+    parts.map(|(HeadlinePart::Words(text) | HeadlinePart::Name(text))| text).collect()
 }
 
 /// The answer in one line, names apart.
-pub fn headline_parts(diff: &Diff, words: Words<'_>) -> Vec<Part> {
+pub fn headline_parts(diff: &Diff, words: Words<'_>) -> Vec<HeadlinePart> {
     let (before, after) = (diff.before.total.median, diff.after.total.median);
     let costs = words.costs(before, after);
     let change = match words.relative(before, after) {
         Some(relative) => format!("{costs} ({relative})"),
         None => costs.clone(),
     };
-    let mut line = Line(Vec::new());
+    let mut line = GrowingLine(Vec::new());
     match (diff.verdict, waits_first(diff)) {
         (Verdict::Regressed, Some(first)) => {
             line.name(words.name(&first.function));
@@ -227,7 +227,7 @@ pub fn headline_parts(diff: &Diff, words: Words<'_>) -> Vec<Part> {
 /// The first suspect, when it is one that waits in a comparison of busy time.
 fn waits_first(diff: &Diff) -> Option<&Suspect> {
     let apart = diff.method == Method::Suspects && !is_waiting(&diff.metric);
-    diff.suspects.first().filter(|first| apart && first.kind == Kind::Waits)
+    diff.suspects.first().filter(|first| apart && first.kind == SuspectKind::Waits)
 }
 
 /// The last function above a suspect on its path.
@@ -236,18 +236,18 @@ fn caller_of(suspect: &Suspect) -> Option<&FunctionView> {
 }
 
 /// A line that grows.
-struct Line(Vec<Part>);
+struct GrowingLine(Vec<HeadlinePart>);
 
-impl Line {
+impl GrowingLine {
     fn words(&mut self, words: &str) {
         match self.0.last_mut() {
-            Some(Part::Words(text)) => text.push_str(words),
-            _ => self.0.push(Part::Words(words.to_owned())),
+            Some(HeadlinePart::Words(text)) => text.push_str(words),
+            _ => self.0.push(HeadlinePart::Words(words.to_owned())),
         }
     }
 
     fn name(&mut self, name: String) {
-        self.0.push(Part::Name(name));
+        self.0.push(HeadlinePart::Name(name));
     }
 }
 
@@ -283,7 +283,7 @@ fn doubt(diff: &Diff, words: Words<'_>) -> String {
 }
 
 /// What explains a difference.
-fn explain(diff: &Diff, words: Words<'_>, line: &mut Line) {
+fn explain(diff: &Diff, words: Words<'_>, line: &mut GrowingLine) {
     let found = if diff.verdict == Verdict::Improved { &diff.improvements } else { &diff.suspects };
     let (Method::Suspects, Some((first, others))) = (diff.method, found.split_first()) else {
         return explain_otherwise(diff, words, line);
@@ -327,7 +327,7 @@ fn explain(diff: &Diff, words: Words<'_>, line: &mut Line) {
 }
 
 /// The largest part of the change by stages, and the change of the code behind it.
-fn explain_by_stage(diff: &Diff, words: Words<'_>, line: &mut Line) {
+fn explain_by_stage(diff: &Diff, words: Words<'_>, line: &mut GrowingLine) {
     let (Some((lead, delta)), Some(stages)) = (lead(diff), &diff.stages) else { return };
     let share = delta / stage_words::whole_change(stages);
     line.words(&match share {
@@ -360,7 +360,7 @@ fn explain_by_stage(diff: &Diff, words: Words<'_>, line: &mut Line) {
 }
 
 /// What the other methods say, or the runtime.
-fn explain_otherwise(diff: &Diff, words: Words<'_>, line: &mut Line) {
+fn explain_otherwise(diff: &Diff, words: Words<'_>, line: &mut GrowingLine) {
     let delta = |node: &CriticalNode| node.after - node.before.unwrap_or(0.0);
     let causes = diff.graph.iter().flat_map(|graph| &graph.nodes).filter(|node| node.cause);
     let largest = causes.clone().max_by(|a, b| delta(a).total_cmp(&delta(b)).then(b.id.cmp(&a.id)));

@@ -16,7 +16,7 @@ use crate::show_text::named;
 /// Columns of the bar on a wide terminal.
 const BAR: usize = 12;
 
-enum Line<'a> {
+enum TreeLine<'a> {
     Row(&'a TreeRow),
     Folded(usize),
 }
@@ -56,13 +56,13 @@ pub fn write(
     for (line, guides) in lines(view) {
         let guides = drawn(&guides, room / 2, look);
         match line {
-            Line::Folded(calls) => {
+            TreeLine::Folded(calls) => {
                 let dots = if look.unicode { "⋮" } else { ":" };
                 let text =
                     format!("{guides}{dots} {}", numbers::counted(calls as u64, "call", "calls"));
                 writeln!(out, "{:width$}{}", "", look.dim(&text), width = columns(&head))?;
             }
-            Line::Row(row) => {
+            TreeLine::Row(row) => {
                 let room = room.saturating_sub(columns(&guides));
                 let mut site = row.call_site.map(site).unwrap_or_default();
                 if row.recursive {
@@ -104,14 +104,14 @@ fn site(site: CallSite) -> String {
 }
 
 /// The lines with their indentation.
-fn lines(view: &TreeView) -> Vec<(Line<'_>, Vec<Guide>)> {
+fn lines(view: &TreeView) -> Vec<(TreeLine<'_>, Vec<Guide>)> {
     let parents: Vec<Option<usize>> = view.rows.iter().map(|row| row.parent).collect();
-    let mut lines: Vec<(Line<'_>, Vec<Guide>)> = Vec::new();
+    let mut lines: Vec<(TreeLine<'_>, Vec<Guide>)> = Vec::new();
     for (row, own) in view.rows.iter().zip(guides(&parents)) {
         match lines.last_mut() {
-            Some((Line::Folded(calls), _)) if row.folded => *calls += 1,
-            _ if row.folded => lines.push((Line::Folded(1), own)),
-            _ => lines.push((Line::Row(row), own)),
+            Some((TreeLine::Folded(calls), _)) if row.folded => *calls += 1,
+            _ if row.folded => lines.push((TreeLine::Folded(1), own)),
+            _ => lines.push((TreeLine::Row(row), own)),
         }
     }
     lines

@@ -33,7 +33,7 @@ pub struct Found {
 /// bundles have all of their millions of segments on one line. A line that is in no order is read again and sorted.
 pub fn origins(mappings: &str, wanted: &[Place]) -> Found {
     let mut found = Found { origins: vec![None; wanted.len()], damaged: 0 };
-    let mut reader = Reader { rest: mappings.as_bytes(), ..Reader::default() };
+    let mut reader = MappingReader { rest: mappings.as_bytes(), ..MappingReader::default() };
     let mut next = 0;
     while let Some(place) = wanted.get(next) {
         if reader.line == place.line {
@@ -58,7 +58,7 @@ pub fn origins(mappings: &str, wanted: &[Place]) -> Found {
 
 /// Where in the mappings one is, and what all segments before add up to.
 #[derive(Clone, Copy, Default)]
-struct Reader<'a> {
+struct MappingReader<'a> {
     rest: &'a [u8],
     line: u32,
     /// Set once there is no further line.
@@ -70,7 +70,7 @@ struct Reader<'a> {
     damaged: u64,
 }
 
-impl Reader<'_> {
+impl MappingReader<'_> {
     fn is_at_end(&self) -> bool {
         self.ended
     }

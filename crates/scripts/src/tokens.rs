@@ -6,7 +6,7 @@
 
 /// What a token is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Kind {
+pub(crate) enum TokenKind {
     /// A name or a word of the language.
     Word,
     Number,
@@ -26,7 +26,7 @@ pub(crate) enum Kind {
 pub(crate) struct Token {
     pub start: u32,
     pub end: u32,
-    pub kind: Kind,
+    pub kind: TokenKind,
     /// A line ended between the token before and this one.
     pub on_new_line: bool,
     /// For brackets, the row of the other one; [`NONE`] where there is none.
@@ -70,13 +70,14 @@ impl<'a> Tokens<'a> {
             .map_or(&[], |token| &self.text.as_bytes()[token.start as usize..token.end as usize])
     }
 
-    pub fn kind(&self, row: usize) -> Option<Kind> {
+    pub fn kind(&self, row: usize) -> Option<TokenKind> {
         self.all.get(row).map(|token| token.kind)
     }
 
     /// True when the token is this sign, bracket or word of the language.
     pub fn is(&self, row: usize, text: &[u8]) -> bool {
-        self.bytes(row) == text && !matches!(self.kind(row), None | Some(Kind::Text | Kind::Regex))
+        self.bytes(row) == text
+            && !matches!(self.kind(row), None | Some(TokenKind::Text | TokenKind::Regex))
     }
 
     /// The row of a bracket's mate.
@@ -125,20 +126,20 @@ impl Lexer<'_> {
                 b'.' if self.text.get(self.at + 1).is_some_and(u8::is_ascii_digit) => self.number(),
                 b'(' | b'[' | b'{' => {
                     self.open.push(self.all.len() as u32);
-                    self.push(Kind::Open, self.at + 1);
+                    self.push(TokenKind::Open, self.at + 1);
                 }
                 b')' | b']' | b'}' => self.close(byte),
                 _ if is_word(byte) => {
                     let rest = &self.text[self.at + 1..];
                     let length = rest.iter().take_while(|byte| is_word(**byte)).count();
-                    self.push(Kind::Word, self.at + 1 + length);
+                    self.push(TokenKind::Word, self.at + 1 + length);
                 }
                 _ => self.sign(),
             }
         }
     }
 
-    fn push(&mut self, kind: Kind, end: usize) {
+    fn push(&mut self, kind: TokenKind, end: usize) {
         self.all.push(Token {
             start: self.at as u32,
             end: end as u32,
@@ -157,7 +158,7 @@ impl Lexer<'_> {
     fn sign(&mut self) {
         let rest = &self.text[self.at..];
         if rest.starts_with(b"=>") {
-            return self.push(Kind::Arrow, self.at + 2);
+            return self.push(TokenKind::Arrow, self.at + 2);
         }
         let found = SIGNS.iter().find(|sign| rest.starts_with(sign));
         let length = match found {
@@ -166,7 +167,7 @@ impl Lexer<'_> {
             Some(sign) => sign.len(),
             None => 1,
         };
-        self.push(Kind::Sign, self.at + length);
+        self.push(TokenKind::Sign, self.at + length);
     }
 
     fn close(&mut self, byte: u8) {
@@ -190,7 +191,7 @@ impl Lexer<'_> {
             self.all[opened as usize].mate = row;
             opened
         });
-        self.push(Kind::Close, self.at + 1);
+        self.push(TokenKind::Close, self.at + 1);
         if let (Some(opened), Some(token)) = (opened, self.all.last_mut()) {
             token.mate = opened;
             // The end of an expression inside a template: its text goes on.
@@ -215,12 +216,12 @@ impl Lexer<'_> {
             }
         }
         let end = at.min(self.text.len());
-        self.push(Kind::Text, end);
+        self.push(TokenKind::Text, end);
         match self.text.get(end) {
             Some(b'`') => self.at = end + 1,
             Some(b'$') => {
                 self.open.push(self.all.len() as u32);
-                self.push(Kind::Open, end + 2);
+                self.push(TokenKind::Open, end + 2);
             }
             _ => {}
         }
@@ -241,7 +242,7 @@ impl Lexer<'_> {
                 Some(_) => at += 1,
             }
         }
-        self.push(Kind::Text, at.min(self.text.len()));
+        self.push(TokenKind::Text, at.min(self.text.len()));
     }
 
     fn number(&mut self) {
@@ -255,7 +256,7 @@ impl Lexer<'_> {
             }
             at += 1;
         }
-        self.push(Kind::Number, at);
+        self.push(TokenKind::Number, at);
     }
 
     fn slash(&mut self) {
@@ -290,7 +291,7 @@ impl Lexer<'_> {
         while self.text.get(at).is_some_and(u8::is_ascii_alphabetic) {
             at += 1;
         }
-        self.push(Kind::Regex, at.min(self.text.len()));
+        self.push(TokenKind::Regex, at.min(self.text.len()));
     }
 
     /// Whether an expression can begin here.
@@ -298,15 +299,15 @@ impl Lexer<'_> {
         let Some(last) = self.all.last() else { return true };
         let said = &self.text[last.start as usize..last.end as usize];
         match last.kind {
-            Kind::Number | Kind::Text | Kind::Regex => false,
-            Kind::Open | Kind::Arrow => true,
-            Kind::Word => is_before_expression(said) && !self.is_property(self.all.len() - 1),
+            TokenKind::Number | TokenKind::Text | TokenKind::Regex => false,
+            TokenKind::Open | TokenKind::Arrow => true,
+            TokenKind::Word => is_before_expression(said) && !self.is_property(self.all.len() - 1),
             // `<` is before the end of a tag, whatever else could be compared with an expression.
-            Kind::Sign => !matches!(said, b"++" | b"--" | b"<"),
-            Kind::Close => match (said, last.mate) {
+            TokenKind::Sign => !matches!(said, b"++" | b"--" | b"<"),
+            TokenKind::Close => match (said, last.mate) {
                 (b"]", _) | (_, NONE) => false,
                 (b")", opened) => (opened as usize).checked_sub(1).is_some_and(|before| {
-                    self.all[before].kind == Kind::Word
+                    self.all[before].kind == TokenKind::Word
                         && matches!(self.said(before), b"if" | b"while" | b"for" | b"with")
                         && !self.is_property(before)
                 }),
@@ -331,11 +332,11 @@ impl Lexer<'_> {
         let Some(before) = row.checked_sub(1) else { return true };
         let said = self.said(before);
         match self.all[before].kind {
-            Kind::Close | Kind::Arrow => true,
-            Kind::Word => !is_before_expression(said) || matches!(said, b"else" | b"do"),
-            Kind::Sign => said == b";",
-            Kind::Open => said == b"{",
-            Kind::Number | Kind::Text | Kind::Regex => true,
+            TokenKind::Close | TokenKind::Arrow => true,
+            TokenKind::Word => !is_before_expression(said) || matches!(said, b"else" | b"do"),
+            TokenKind::Sign => said == b";",
+            TokenKind::Open => said == b"{",
+            TokenKind::Number | TokenKind::Text | TokenKind::Regex => true,
         }
     }
 }
@@ -388,8 +389,8 @@ mod tests {
         let shown = (0..tokens.all.len()).map(|row| {
             let said = String::from_utf8_lossy(tokens.bytes(row)).into_owned();
             match tokens.all[row].kind {
-                Kind::Regex => format!("regex {said}"),
-                Kind::Text => format!("text {said}"),
+                TokenKind::Regex => format!("regex {said}"),
+                TokenKind::Text => format!("text {said}"),
                 _ => said,
             }
         });

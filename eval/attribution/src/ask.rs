@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::case::{Place, Truth};
+use crate::case::{ChangedPlace, Truth};
 use crate::project::{BASE, Project};
 
 /// What was answered, and how right it is.
@@ -105,7 +105,7 @@ pub fn score(truth: Truth, answer: &Value, seconds: f64) -> Scored {
 }
 
 /// True when a change is in this file and its lines are the function's.
-fn is_at(change: &Value, place: &Place) -> bool {
+fn is_at(change: &Value, place: &ChangedPlace) -> bool {
     let lines = (change["lines"][0].as_u64(), change["lines"][1].as_u64());
     let (Some(first), Some(last)) = lines else { return false };
     let (start, end) = place.lines;

@@ -6,13 +6,13 @@ use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 
 use crate::project::Project;
-use crate::slowdowns::Kind;
+use crate::slowdowns::SlowdownKind;
 
 /// What a commit is.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Sort {
     /// One of its functions is slower.
-    Slow(Kind),
+    Slow(SlowdownKind),
     /// Functions that run are edited, and nothing is slower.
     Innocent,
     /// Functions that run are refactored: helpers extracted, functions and variables renamed, functions moved.
@@ -42,7 +42,7 @@ impl Sort {
     /// The sort of this name.
     pub fn named(name: &str) -> Option<Self> {
         let other = Self::INNOCENT.into_iter().find(|sort| sort.name() == name);
-        other.or_else(|| Kind::named(name).map(Self::Slow))
+        other.or_else(|| SlowdownKind::named(name).map(Self::Slow))
     }
 }
 
@@ -68,7 +68,7 @@ impl Spec {
 
     /// The cases of a project: slow ones of all kinds in turn, and innocent ones of all sorts in turn.
     pub fn all(slow: usize, innocent: usize) -> Vec<Self> {
-        let kind = |number: usize| Sort::Slow(Kind::ALL[number % Kind::ALL.len()]);
+        let kind = |number: usize| Sort::Slow(SlowdownKind::ALL[number % SlowdownKind::ALL.len()]);
         let sort = |number: usize| Sort::INNOCENT[number % Sort::INNOCENT.len()];
         let slow = (0..slow).map(|number| Self { sort: kind(number), number });
         slow.chain((0..innocent).map(|number| Self { sort: sort(number), number })).collect()
@@ -87,9 +87,9 @@ pub struct Truth {
     /// The number in the template.
     pub size: u64,
     /// Where the slowdown is.
-    pub host: Option<Place>,
+    pub host: Option<ChangedPlace>,
     /// The new function, when the slowdown has one.
-    pub helper: Option<Place>,
+    pub helper: Option<ChangedPlace>,
     /// The host's part of the whole before.
     pub share: f64,
     /// The other functions that changed, and how.
@@ -98,7 +98,7 @@ pub struct Truth {
 
 /// A function of the commit.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Place {
+pub struct ChangedPlace {
     pub file: String,
     pub function: String,
     /// First and last line, counted from 1.

@@ -7,12 +7,12 @@ use anyhow::{Context, Result, bail};
 use perfblame_fixtures::Random;
 
 use crate::baseline::Known;
-use crate::case::{Edited, Place, Sort, Spec, Truth};
+use crate::case::{ChangedPlace, Edited, Sort, Spec, Truth};
 use crate::edits::{Edit, edit};
 use crate::functions::only;
 use crate::language::Language;
 use crate::project::{commit, git};
-use crate::slowdowns::{Kind, first_size, inject, snippet};
+use crate::slowdowns::{SlowdownKind, first_size, inject, snippet};
 use crate::workshop::Workshop;
 
 /// Functions with less of the whole are too light to get slower by a part of it.
@@ -103,7 +103,7 @@ fn attempt(
                 return Ok(None);
             }
             workshop.write(&host.file, &text)?;
-            let snippet = snippet(Kind::OwnWork, workshop.project.language);
+            let snippet = snippet(SlowdownKind::OwnWork, workshop.project.language);
             truth.size = 1_000;
             let slow =
                 inject(&text, &host.function, workshop.project.language, &snippet, 1_000, "");
@@ -139,12 +139,12 @@ fn attempt(
     Ok(Some(truth))
 }
 
-fn place(workshop: &Workshop<'_>, file: &str, name: &str) -> Result<Place> {
+fn place(workshop: &Workshop<'_>, file: &str, name: &str) -> Result<ChangedPlace> {
     let text = workshop.text(file)?;
     let found = only(&text, workshop.project.language, name)
         .with_context(|| format!("{name} is not in {file} any more"))?;
     let lines = (found.start as u64 + 1, found.end as u64 + 1);
-    Ok(Place { file: file.to_owned(), function: name.to_owned(), lines })
+    Ok(ChangedPlace { file: file.to_owned(), function: name.to_owned(), lines })
 }
 
 /// The text with a function that ends the program.
@@ -166,7 +166,7 @@ fn with_a_trap(text: &str, host: &Known, language: Language) -> String {
 fn draw_host<'a>(
     workshop: &Workshop<'_>,
     known: &'a [Known],
-    kind: Kind,
+    kind: SlowdownKind,
     random: &mut Random,
 ) -> Option<(&'a Known, &'static str)> {
     let calls_for = |known: &Known| -> Vec<&'static str> {
@@ -177,12 +177,13 @@ fn draw_host<'a>(
         workshop.project.calls.iter().filter(fits).map(|(_, call)| *call).collect()
     };
     let fits = |known: &&Known| {
-        known.share >= LEAST_SHARE && (kind != Kind::ExtraCalls || !calls_for(known).is_empty())
+        known.share >= LEAST_SHARE
+            && (kind != SlowdownKind::ExtraCalls || !calls_for(known).is_empty())
     };
     let heavy: Vec<&Known> = known.iter().filter(fits).collect();
     let host = *pick(random, &heavy)?;
     let call = match kind {
-        Kind::ExtraCalls => pick(random, &calls_for(host)).copied()?,
+        SlowdownKind::ExtraCalls => pick(random, &calls_for(host)).copied()?,
         _ => "",
     };
     Some((host, call))
@@ -192,7 +193,7 @@ fn draw_host<'a>(
 fn sized(
     workshop: &Workshop<'_>,
     host: &Known,
-    kind: Kind,
+    kind: SlowdownKind,
     call: &str,
     slower: f64,
 ) -> Result<Option<(u64, f64)>> {

@@ -21,7 +21,7 @@ pub fn tables(rows: &[Scored]) -> String {
         let mut keys: Vec<String> = rows.iter().map(key).collect();
         keys.sort();
         keys.dedup();
-        let parts: Vec<Part<'_>> = (keys.into_iter())
+        let parts: Vec<TablePart<'_>> = (keys.into_iter())
             .map(|name| {
                 let of = |row: &&&Scored| key(row) == name;
                 let slow = slow.iter().filter(of).copied().collect();
@@ -125,9 +125,9 @@ fn part(part: usize, whole: usize) -> String {
 }
 
 type Key<'a> = &'a dyn Fn(&Scored) -> String;
-type Part<'a> = (String, Vec<&'a Scored>, Vec<&'a Scored>);
+type TablePart<'a> = (String, Vec<&'a Scored>, Vec<&'a Scored>);
 
-fn summary(what: &str, parts: &[Part<'_>]) -> String {
+fn summary(what: &str, parts: &[TablePart<'_>]) -> String {
     let mut out = String::new();
     let (head, rule) =
         if what.is_empty() { (String::new(), "") } else { (format!(" {what} |"), "---|") };

@@ -11,12 +11,12 @@ use crate::machine::shell;
 use crate::plain::{self, Sizes};
 use crate::rank::{Found, Wanted, find};
 use crate::recording::{Way, prepare, record};
-use crate::script::{self, Event};
+use crate::script::{self, KernelStack};
 use perfblame_eval_steps::{Work, key};
 
 /// A row of the table.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
-pub struct Row {
+pub struct CauseRow {
     pub case: String,
     pub way: String,
     pub ours: Option<Found>,
@@ -49,7 +49,7 @@ struct Plain {
 }
 
 /// Records a case one way and looks for its cause.
-pub fn row(work: &Work, case: &Case, way: Way, perfblame: &Path) -> Result<Row> {
+pub fn row(work: &Work, case: &Case, way: Way, perfblame: &Path) -> Result<CauseRow> {
     let wanted = wanted(work, case)?;
     let base = record(work, case, Workload::Base, way, perfblame)?;
     let buggy = record(work, case, Workload::Buggy, way, perfblame)?;
@@ -68,13 +68,13 @@ pub fn row(work: &Work, case: &Case, way: Way, perfblame: &Path) -> Result<Row> 
             })
         })?
     };
-    let mut row = Row {
+    let mut row = CauseRow {
         case: case.name.to_owned(),
         way: way.name().to_owned(),
         plain: plain.found,
         sizes: plain.sizes,
         seen: plain.seen,
-        ..Row::default()
+        ..CauseRow::default()
     };
     let ranking = ask(perfblame, &base.file, &buggy.file, "paths")?;
     row.ours = find(&paths(&ranking), &wanted);
@@ -88,9 +88,9 @@ pub fn row(work: &Work, case: &Case, way: Way, perfblame: &Path) -> Result<Row> 
 }
 
 /// Stacks that tell what a thread was at rather than what it asked for, and those with the function on them.
-fn seen(events: &[Event], wanted: &Wanted) -> (usize, usize) {
+fn seen(events: &[KernelStack], wanted: &Wanted) -> (usize, usize) {
     let told = events.iter().filter(|event| !event.kind.starts_with("raw_syscalls"));
-    let with = |event: &&Event| {
+    let with = |event: &&KernelStack| {
         let is = |frame: &script::Frame| match &frame.symbol {
             Some(symbol) => wanted.is(symbol, &frame.object),
             None => wanted.is(&frame.name(), &frame.object),

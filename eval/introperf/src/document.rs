@@ -16,9 +16,9 @@ use crate::recording::Way;
 /// Everything that was measured.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Measured {
-    pub causes: Vec<causes::Row>,
-    pub programs: Vec<inference::Row>,
-    pub overhead: Vec<overhead::Row>,
+    pub causes: Vec<causes::CauseRow>,
+    pub programs: Vec<inference::InferenceRow>,
+    pub overhead: Vec<overhead::OverheadRow>,
 }
 
 /// Writes the document.
@@ -77,7 +77,7 @@ fn summary(found: &[Option<Found>]) -> Summary {
     }
 }
 
-fn of_way(measured: &Measured, way: Way) -> Vec<&causes::Row> {
+fn of_way(measured: &Measured, way: Way) -> Vec<&causes::CauseRow> {
     measured.causes.iter().filter(|row| row.way == way.name()).collect()
 }
 

@@ -60,7 +60,7 @@ pub struct Inferred {
 
 /// A program's row.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
-pub struct Row {
+pub struct InferenceRow {
     pub program: String,
     pub calls: usize,
     pub contexts: usize,
@@ -77,7 +77,7 @@ const BROKEN: f64 = 5.0;
 const ATTEMPTS: usize = 8;
 
 /// Runs a program once with everything on, and measures.
-pub fn row(work: &Work, program: &Program, perfblame: &Path) -> Result<Row> {
+pub fn row(work: &Work, program: &Program, perfblame: &Path) -> Result<InferenceRow> {
     let folder = build(work, program)?;
     let trace = folder.join("trace.data");
     let calls = folder.join("calls");
@@ -99,7 +99,7 @@ pub fn row(work: &Work, program: &Program, perfblame: &Path) -> Result<Row> {
         bail!("{}: no stacks of its threads", program.name);
     }
     let syscalls = blocks.iter().filter(|block| block.kind == "raw_syscalls:sys_enter").count();
-    let mut row = Row {
+    let mut row = InferenceRow {
         program: program.name.to_owned(),
         calls: exact.calls.len(),
         contexts: exact.contexts.len(),

@@ -111,7 +111,7 @@ fn measure_programs(work: &Work, perfblame: &Path) -> Result<()> {
     }
     for load in LOADS {
         let name = format!("overhead-{}", load.name);
-        if kept::<overhead::Row>(work, &name).is_some() {
+        if kept::<overhead::OverheadRow>(work, &name).is_some() {
             continue;
         }
         match overhead::row(work, load, ROUNDS, perfblame) {
@@ -126,12 +126,12 @@ fn measure_programs(work: &Work, perfblame: &Path) -> Result<()> {
 }
 
 /// A case that fails is a row that says so.
-fn cause(work: &Work, case: &Case, way: Way, perfblame: &Path) -> causes::Row {
-    let row = causes::row(work, case, way, perfblame).unwrap_or_else(|error| causes::Row {
+fn cause(work: &Work, case: &Case, way: Way, perfblame: &Path) -> causes::CauseRow {
+    let row = causes::row(work, case, way, perfblame).unwrap_or_else(|error| causes::CauseRow {
         case: case.name.to_owned(),
         way: way.name().to_owned(),
         failed: Some(format!("{error:#}")),
-        ..causes::Row::default()
+        ..causes::CauseRow::default()
     });
     let found = |found: Option<Found>| {
         found.map_or("-".to_owned(), |found| format!("{}/{}", found.p_min, found.f_min))

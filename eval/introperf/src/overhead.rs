@@ -98,13 +98,13 @@ for (i = 0; i < 150; i++) print "SELECT count(*), sum(length(b)) FROM t WHERE c 
 
 /// What was measured, each round in turn.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
-pub struct Row {
+pub struct OverheadRow {
     pub load: String,
     /// Seconds for the same work, by [`Traced::ALL`].
     pub rounds: Vec<[f64; 3]>,
 }
 
-impl Row {
+impl OverheadRow {
     /// The median of how many times as long it takes, against the same round without tracing.
     pub fn ratio(&self, traced: Traced) -> f64 {
         let column = Traced::ALL.iter().position(|each| *each == traced).unwrap_or(0);
@@ -113,12 +113,12 @@ impl Row {
 }
 
 /// Runs rounds of all ways to run, one after the other.
-pub fn row(work: &Work, load: &Load, rounds: usize, perfblame: &Path) -> Result<Row> {
+pub fn row(work: &Work, load: &Load, rounds: usize, perfblame: &Path) -> Result<OverheadRow> {
     install(load.packages)?;
     let folder = work.place(&["overhead", load.name, "x"])?;
     let folder = folder.parent().context("no folder")?.to_owned();
     shell(load.prepare, &folder)?;
-    let mut row = Row { load: load.name.to_owned(), rounds: Vec::new() };
+    let mut row = OverheadRow { load: load.name.to_owned(), rounds: Vec::new() };
     for _ in 0..rounds {
         let mut round = [0.0; 3];
         for (slot, traced) in round.iter_mut().zip(Traced::ALL) {
@@ -213,7 +213,7 @@ mod tests {
     #[test]
     fn ratios_are_within_rounds() {
         let rounds = vec![[1.0, 2.0, 1.1], [2.0, 6.0, 2.1], [1.0, 2.5, 1.0]];
-        let row = Row { load: "x".to_owned(), rounds };
+        let row = OverheadRow { load: "x".to_owned(), rounds };
         assert!((row.ratio(Traced::Fully) - 2.5).abs() < 1e-9);
         assert!((row.ratio(Traced::ByDefault) - 1.05).abs() < 1e-9);
     }

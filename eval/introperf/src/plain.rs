@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use crate::rank::{Ranked, RankedFunction};
-use crate::script::{Event, Frame};
+use crate::script::{Frame, KernelStack};
 
 /// A calling context tree with conservative latencies.
 #[derive(Clone, Debug, Default)]
@@ -49,12 +49,12 @@ pub struct Call {
 }
 
 /// Algorithm 2 over all threads.
-pub fn infer(events: &[Event]) -> Tree {
+pub fn infer(events: &[KernelStack]) -> Tree {
     infer_calls(events, |_| ())
 }
 
 /// Algorithm 2 over all threads, with every call as it is closed.
-pub fn infer_calls(events: &[Event], mut each: impl FnMut(Call)) -> Tree {
+pub fn infer_calls(events: &[KernelStack], mut each: impl FnMut(Call)) -> Tree {
     let mut tree = Tree::default();
     let mut last = 0;
     let mut threads: BTreeMap<u32, Vec<Open>> = BTreeMap::new();
@@ -218,13 +218,13 @@ mod tests {
     use super::*;
 
     /// Each column is an event of one thread at its number times ten, outermost on top.
-    fn events(columns: &[&str]) -> Vec<Event> {
+    fn events(columns: &[&str]) -> Vec<KernelStack> {
         let frame = |name: &str| Frame {
             symbol: Some(name.to_owned()),
             object: "a.out".to_owned(),
             address: 0,
         };
-        let event = |(number, column): (u64, &&str)| Event {
+        let event = |(number, column): (u64, &&str)| KernelStack {
             thread: 1,
             time: number * 10,
             kind: "raw_syscalls:sys_enter".to_owned(),

@@ -8,7 +8,7 @@ use anyhow::{Context, Result, bail};
 
 /// A stack that the kernel took.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Event {
+pub struct KernelStack {
     pub thread: u32,
     /// Nanoseconds of the monotonic clock.
     pub time: u64,
@@ -40,7 +40,7 @@ impl Frame {
 }
 
 /// The events of a `perf.data`, in the order of time.
-pub fn events(trace: &Path) -> Result<Vec<Event>> {
+pub fn events(trace: &Path) -> Result<Vec<KernelStack>> {
     let output = Command::new("perf")
         .args(["script", "--ns", "--no-inline", "-F", "comm,pid,tid,time,event,ip,sym,dso", "-i"])
         .arg(trace)
@@ -53,8 +53,8 @@ pub fn events(trace: &Path) -> Result<Vec<Event>> {
 }
 
 /// Reads the text.
-pub fn parse(text: &str) -> Vec<Event> {
-    let mut events: Vec<Event> = Vec::new();
+pub fn parse(text: &str) -> Vec<KernelStack> {
+    let mut events: Vec<KernelStack> = Vec::new();
     for line in text.lines() {
         if line.trim().is_empty() {
             continue;
@@ -81,7 +81,7 @@ fn is_frame(line: &str) -> bool {
 }
 
 /// `comm pid/tid seconds.nanoseconds: event:`, where the command may hold anything.
-fn header(line: &str) -> Option<Event> {
+fn header(line: &str) -> Option<KernelStack> {
     let words: Vec<&str> = line.split_whitespace().collect();
     words.windows(3).find_map(|three| {
         let (process, thread) = three[0].split_once('/')?;
@@ -91,7 +91,7 @@ fn header(line: &str) -> Option<Event> {
         let nanos: u64 = format!("{fraction:0<9}").parse().ok()?;
         let time = seconds.parse::<u64>().ok()?.checked_mul(1_000_000_000)?.checked_add(nanos)?;
         let kind = three[2].trim_end_matches(':').to_owned();
-        Some(Event { thread, time, kind, stack: Vec::new() })
+        Some(KernelStack { thread, time, kind, stack: Vec::new() })
     })
 }
 

@@ -3,7 +3,7 @@
 
 /// A program of the paper.
 #[derive(Clone, Copy, Debug)]
-pub struct Row {
+pub struct PaperRow {
     pub name: &'static str,
     /// Table 2: average nodes and depth, before and after.
     pub nodes: [f64; 2],
@@ -24,8 +24,8 @@ pub struct Row {
 pub struct Stages(pub u32, pub f64, pub [u32; 8]);
 
 /// All of them.
-pub const PAPER: &[Row] = &[
-    Row {
+pub const PAPER: &[PaperRow] = &[
+    PaperRow {
         name: "checkstyle",
         nodes: [1_448_937.6, 1_449_183.6],
         depth: [31.76, 31.81],
@@ -40,7 +40,7 @@ pub const PAPER: &[Row] = &[
         removed: [4046.4, 2404.4],
         without_sites: [385_136.8, 385_294.0],
     },
-    Row {
+    PaperRow {
         name: "doctorj",
         nodes: [390_814.2, 390_816.4],
         depth: [30.87, 29.94],
@@ -55,7 +55,7 @@ pub const PAPER: &[Row] = &[
         removed: [27.4, 26.4],
         without_sites: [273_867.6, 273_868.8],
     },
-    Row {
+    PaperRow {
         name: "findbugs",
         nodes: [185_960.2, 183_552.2],
         depth: [19.85, 19.74],
@@ -70,7 +70,7 @@ pub const PAPER: &[Row] = &[
         removed: [45_223.2, 23_007.8],
         without_sites: [120_527.6, 118_694.6],
     },
-    Row {
+    PaperRow {
         name: "jaranalyzer",
         nodes: [569.6, 565.0],
         depth: [16.58, 16.28],
@@ -85,7 +85,7 @@ pub const PAPER: &[Row] = &[
         removed: [33.8, 22.6],
         without_sites: [462.0, 459.4],
     },
-    Row {
+    PaperRow {
         name: "java2html",
         nodes: [2886.6, 1075.4],
         depth: [10.73, 10.29],
@@ -100,7 +100,7 @@ pub const PAPER: &[Row] = &[
         removed: [3531.2, 440.4],
         without_sites: [344.8, 265.2],
     },
-    Row {
+    PaperRow {
         name: "jruby",
         nodes: [321_365.2, 304_357.6],
         depth: [34.54, 31.95],
@@ -115,7 +115,7 @@ pub const PAPER: &[Row] = &[
         removed: [570_087.6, 46_527.2],
         without_sites: [25_902.6, 32_369.4],
     },
-    Row {
+    PaperRow {
         name: "jython",
         nodes: [145_700.4, 145_896.2],
         depth: [21.3, 21.26],
@@ -130,7 +130,7 @@ pub const PAPER: &[Row] = &[
         removed: [14_643.8, 2621.0],
         without_sites: [28_075.6, 27_695.4],
     },
-    Row {
+    PaperRow {
         name: "pmd",
         nodes: [676_247.4, 676_248.4],
         depth: [53.5, 53.28],
@@ -147,7 +147,7 @@ pub const PAPER: &[Row] = &[
     },
 ];
 
-impl Row {
+impl PaperRow {
     /// Means over the five inputs of table 4: common tree in percent, then its eight counts.
     pub fn mean_stages(&self) -> (f64, [f64; 8]) {
         let mut sums = [0.0; 8];

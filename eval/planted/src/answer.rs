@@ -9,7 +9,9 @@ mod self_difference;
 use std::path::Path;
 
 use anyhow::{Result, bail};
-use perfblame_analysis::{Diff, DiffQuery, Kind, Loaded, Method, MinDelta, Sides, Verdict, diff};
+use perfblame_analysis::{
+    Diff, DiffQuery, Loaded, Method, MinDelta, Sides, SuspectKind, Verdict, diff,
+};
 
 pub use cli::{Cli, command};
 
@@ -106,7 +108,7 @@ pub fn ask(sides: &Sides<Loaded>, tested: Tested, work: Option<Sides<f64>>) -> R
 const THREAD: &str = "(thread)";
 
 fn of_suspects(diff: &Diff) -> Answer {
-    let blamed = diff.suspects.iter().filter(|suspect| suspect.kind != Kind::Moved);
+    let blamed = diff.suspects.iter().filter(|suspect| suspect.kind != SuspectKind::Moved);
     let blamed = blamed.map(|suspect| Blamed {
         function: Key::of(&suspect.function),
         path: suspect.path.iter().map(Key::of).collect(),

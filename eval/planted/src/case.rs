@@ -10,13 +10,13 @@ use perfblame_cct::Sides;
 use crate::base::Base;
 use crate::files::{self, FileFormat};
 use crate::noise::{self, Noise, Ranges};
-use crate::plant::{Kind, Planted, Wanted, plant};
+use crate::plant::{Planted, PlantedKind, Wanted, plant};
 use crate::random::Random;
 
 /// What a case is to be. Its text form is its name: `self-all/5/5+5/17`.
 #[derive(Clone, Copy, PartialEq, PartialOrd, Debug)]
 pub struct Spec {
-    pub kind: Kind,
+    pub kind: PlantedKind,
     /// Planted effect, in percent of the whole before; 0 where none is planted.
     pub percent: u32,
     /// Runs before and after.
@@ -39,7 +39,8 @@ impl FromStr for Spec {
         let [kind, percent, runs, index] = parts.as_slice() else {
             bail!("a case is named like self-all/5/5+5/17, not {text}");
         };
-        let kind = Kind::from_name(kind).with_context(|| format!("no kind is called {kind}"))?;
+        let kind =
+            PlantedKind::from_name(kind).with_context(|| format!("no kind is called {kind}"))?;
         let (before, after) = runs.split_once('+').context("runs are written as 5+5")?;
         Ok(Self {
             kind,
@@ -188,7 +189,7 @@ mod tests {
 
     #[test]
     fn a_name_says_all_about_a_case() {
-        let spec = Spec { kind: Kind::SelfAll, percent: 5, runs: (5, 3), index: 17 };
+        let spec = Spec { kind: PlantedKind::SelfAll, percent: 5, runs: (5, 3), index: 17 };
         assert_eq!(spec.to_string(), "self-all/5/5+3/17");
         assert_eq!("self-all/5/5+3/17".parse::<Spec>().unwrap(), spec);
         assert!("self-all/5".parse::<Spec>().is_err());

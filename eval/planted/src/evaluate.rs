@@ -13,7 +13,7 @@ use crate::base::Base;
 use crate::case::{Case, Spec};
 use crate::keep;
 use crate::noise::Ranges;
-use crate::plant::Kind;
+use crate::plant::PlantedKind;
 use crate::score::{Score, score};
 use crate::scratch::Scratch;
 
@@ -40,7 +40,7 @@ pub struct Plan {
 }
 
 /// What came of one case.
-pub struct Row {
+pub struct CaseRow {
     pub spec: Spec,
     pub base: String,
     /// See [`Case::standard_errors`].
@@ -57,24 +57,24 @@ pub fn all_cases(cases: usize) -> Vec<Spec> {
     let mut cell = |kind, percent, runs, count| {
         specs.extend((0..count).map(|index| Spec { kind, percent, runs, index }));
     };
-    for kind in Kind::SLOWER {
+    for kind in PlantedKind::SLOWER {
         for percent in PERCENTS {
             cell(kind, percent, USUAL_RUNS, cases.div_ceil(2));
         }
     }
     // A false alarm is rare: more cases to find its rate.
-    cell(Kind::Identical, 0, USUAL_RUNS, cases * 5);
-    for kind in Kind::QUIET.into_iter().filter(|kind| *kind != Kind::Identical) {
+    cell(PlantedKind::Identical, 0, USUAL_RUNS, cases * 5);
+    for kind in PlantedKind::QUIET.into_iter().filter(|kind| *kind != PlantedKind::Identical) {
         for percent in kind.quiet_percents() {
             cell(kind, *percent, USUAL_RUNS, cases);
         }
     }
     for runs in OTHER_RUNS {
-        cell(Kind::Identical, 0, runs, cases);
+        cell(PlantedKind::Identical, 0, runs, cases);
         for percent in PERCENTS {
             // All kinds take turns.
-            let each = cases.div_ceil(Kind::SLOWER.len());
-            for kind in Kind::SLOWER {
+            let each = cases.div_ceil(PlantedKind::SLOWER.len());
+            for kind in PlantedKind::SLOWER {
                 cell(kind, percent, runs, each);
             }
         }
@@ -85,24 +85,25 @@ pub fn all_cases(cases: usize) -> Vec<Spec> {
 /// A few cases that show within seconds whether something broke.
 pub fn quick_cases(cases: usize) -> Vec<Spec> {
     let mut specs: Vec<Spec> = (0..cases)
-        .map(|index| Spec { kind: Kind::Identical, percent: 0, runs: USUAL_RUNS, index })
+        .map(|index| Spec { kind: PlantedKind::Identical, percent: 0, runs: USUAL_RUNS, index })
         .collect();
     for index in 0..cases {
-        let kind = Kind::SLOWER[index % Kind::SLOWER.len()];
-        let percent = [5, 10, 20][index / Kind::SLOWER.len() % 3];
+        let kind = PlantedKind::SLOWER[index % PlantedKind::SLOWER.len()];
+        let percent = [5, 10, 20][index / PlantedKind::SLOWER.len() % 3];
         specs.push(Spec { kind, percent, runs: USUAL_RUNS, index });
     }
     specs
 }
 
 /// Runs cases.
-pub fn evaluate(specs: &[Spec], bases: &[Base], plan: &Plan) -> Result<Vec<Row>> {
+pub fn evaluate(specs: &[Spec], bases: &[Base], plan: &Plan) -> Result<Vec<CaseRow>> {
     let cli = if plan.check_every > 0 { Cli::find()? } else { None };
     if plan.check_every > 0 && cli.is_none() {
         eprintln!("the command line cannot compare here: answers are those of the library alone");
     }
     let next = AtomicUsize::new(0);
-    let slots: Vec<Mutex<Option<Result<Row>>>> = specs.iter().map(|_| Mutex::new(None)).collect();
+    let slots: Vec<Mutex<Option<Result<CaseRow>>>> =
+        specs.iter().map(|_| Mutex::new(None)).collect();
     let kept = keep::Kept::new(plan.keep.clone());
     let work = || {
         while let Some((number, (spec, slot))) = {
@@ -127,7 +128,7 @@ pub fn evaluate(specs: &[Spec], bases: &[Base], plan: &Plan) -> Result<Vec<Row>>
         }
     });
     let rows = slots.into_iter().filter_map(|slot| slot.into_inner().ok().flatten());
-    let rows: Vec<Row> = rows.collect::<Result<_>>()?;
+    let rows: Vec<CaseRow> = rows.collect::<Result<_>>()?;
     kept.finish()?;
     Ok(rows)
 }
@@ -138,7 +139,7 @@ fn one(
     plan: &Plan,
     cli: Option<&Cli>,
     kept: &keep::Kept,
-) -> Result<Row> {
+) -> Result<CaseRow> {
     let mut seconds = BTreeMap::new();
     let mut started = Instant::now();
     let mut lap = |what| {
@@ -181,7 +182,7 @@ fn one(
         eprint!("{text}");
     }
     kept.keep(&case, folder.path(), &answers, &scores)?;
-    Ok(Row { spec, standard_errors: case.standard_errors(), base: case.base, scores, seconds })
+    Ok(CaseRow { spec, standard_errors: case.standard_errors(), base: case.base, scores, seconds })
 }
 
 /// JSON has lines only where a path has them: names and components decide.

@@ -10,9 +10,9 @@ use clap::Parser;
 use perfblame_eval_planted::answer::Tested;
 use perfblame_eval_planted::base::{From, bases};
 use perfblame_eval_planted::case::Spec;
-use perfblame_eval_planted::evaluate::{Plan, Row, all_cases, evaluate, quick_cases};
+use perfblame_eval_planted::evaluate::{CaseRow, Plan, all_cases, evaluate, quick_cases};
 use perfblame_eval_planted::noise::Ranges;
-use perfblame_eval_planted::plant::Kind;
+use perfblame_eval_planted::plant::PlantedKind;
 use perfblame_eval_planted::table;
 
 /// How often does each method name what was planted?
@@ -92,8 +92,10 @@ fn specs(args: &Args) -> Result<Vec<Spec>> {
         return args.case.iter().map(|name| name.parse()).collect();
     }
     let mut specs = if args.quick { quick_cases(120) } else { all_cases(args.cases) };
-    let kinds: Vec<Kind> = (args.only.iter())
-        .map(|name| Kind::from_name(name).with_context(|| format!("no kind is called {name}")))
+    let kinds: Vec<PlantedKind> = (args.only.iter())
+        .map(|name| {
+            PlantedKind::from_name(name).with_context(|| format!("no kind is called {name}"))
+        })
         .collect::<Result<_>>()?;
     let named_runs = |spec: &Spec| format!("{}+{}", spec.runs.0, spec.runs.1);
     specs.retain(|spec| {
@@ -118,7 +120,7 @@ fn methods(args: &Args) -> Result<Vec<Tested>> {
 }
 
 /// Where the time went, for whoever waits.
-fn say_times(rows: &[Row], started: Instant) {
+fn say_times(rows: &[CaseRow], started: Instant) {
     let mut sums: BTreeMap<&str, f64> = BTreeMap::new();
     for (what, seconds) in rows.iter().flat_map(|row| &row.seconds) {
         *sums.entry(what).or_default() += seconds;

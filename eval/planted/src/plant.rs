@@ -8,7 +8,7 @@ use crate::random::Random;
 
 /// What becomes of the program.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum Kind {
+pub enum PlantedKind {
     /// A function is slower itself, in one context.
     SelfOne,
     /// A function is slower itself, in all its contexts.
@@ -55,7 +55,7 @@ pub enum Kind {
     Improvement,
 }
 
-impl Kind {
+impl PlantedKind {
     /// Kinds with a slowdown to find.
     pub const SLOWER: [Self; 14] = [
         Self::SelfOne,
@@ -114,7 +114,7 @@ impl Kind {
         }
     }
 
-    /// The inverse of [`Kind::name`].
+    /// The inverse of [`PlantedKind::name`].
     pub fn from_name(name: &str) -> Option<Self> {
         Self::SLOWER.into_iter().chain(Self::QUIET).find(|kind| kind.name() == name)
     }
@@ -206,7 +206,7 @@ struct Site<'a> {
 
 /// What is to be planted.
 pub struct Wanted {
-    pub kind: Kind,
+    pub kind: PlantedKind,
     /// The effect, as part of the whole before.
     pub size: f64,
     /// Files say where functions start.
@@ -244,64 +244,64 @@ pub fn plant(base: &Program, wanted: &Wanted, random: &mut Random) -> Option<Pla
 }
 
 impl Site<'_> {
-    fn change(&mut self, kind: Kind) -> Option<()> {
+    fn change(&mut self, kind: PlantedKind) -> Option<()> {
         match kind {
-            Kind::Identical => Some(()),
-            Kind::SelfOne => self.slow_self(false, &|_| true),
-            Kind::SelfAll => self.slow_self(true, &|_| true),
-            Kind::NewCallee => self.new_callee(),
-            Kind::MoreCalls => self.more_calls(),
-            Kind::ThinSpread => self.thin_spread(),
-            Kind::Unseen => self.slow_unseen(),
-            Kind::TwoCauses => {
+            PlantedKind::Identical => Some(()),
+            PlantedKind::SelfOne => self.slow_self(false, &|_| true),
+            PlantedKind::SelfAll => self.slow_self(true, &|_| true),
+            PlantedKind::NewCallee => self.new_callee(),
+            PlantedKind::MoreCalls => self.more_calls(),
+            PlantedKind::ThinSpread => self.thin_spread(),
+            PlantedKind::Unseen => self.slow_unseen(),
+            PlantedKind::TwoCauses => {
                 self.any_self_cause()?;
                 self.any_self_cause()
             }
-            Kind::Renamed => {
+            PlantedKind::Renamed => {
                 self.any_cause()?;
                 self.rename_others()
             }
-            Kind::CulpritRenamed => {
+            PlantedKind::CulpritRenamed => {
                 let all = self.random.chance(0.5);
                 self.slow_self(all, &|_| true)?;
                 self.rename_culprits()
             }
-            Kind::Moved => {
+            PlantedKind::Moved => {
                 self.any_cause()?;
                 self.move_subtree()
             }
-            Kind::Wrapped => {
+            PlantedKind::Wrapped => {
                 self.any_cause()?;
                 self.wrap()
             }
-            Kind::Minified => {
+            PlantedKind::Minified => {
                 let bundle = self.bundle(true)?;
                 let all = self.random.chance(0.5);
                 let inside = bundle.clone();
                 self.slow_self(all, &move |function| inside.contains(&function))?;
                 self.minify(&bundle)
             }
-            Kind::Anonymous => self.anonymous(),
-            Kind::ShiftedLines => {
+            PlantedKind::Anonymous => self.anonymous(),
+            PlantedKind::ShiftedLines => {
                 let bundle = self.bundle(false)?;
                 let all = self.random.chance(0.5);
                 let inside = bundle.clone();
                 self.slow_self(all, &move |function| inside.contains(&function))?;
                 self.shift_lines(&bundle)
             }
-            Kind::OnlyRenamed => self.rename_others(),
-            Kind::OnlyMoved => self.move_subtree(),
-            Kind::OnlyWrapped => self.wrap(),
-            Kind::OnlyMinified => {
+            PlantedKind::OnlyRenamed => self.rename_others(),
+            PlantedKind::OnlyMoved => self.move_subtree(),
+            PlantedKind::OnlyWrapped => self.wrap(),
+            PlantedKind::OnlyMinified => {
                 let bundle = self.bundle(true)?;
                 self.minify(&bundle)
             }
-            Kind::OnlyLines => {
+            PlantedKind::OnlyLines => {
                 let bundle = self.bundle(false)?;
                 self.shift_lines(&bundle)
             }
-            Kind::CostShift => self.shift_cost(),
-            Kind::Improvement => self.improve(),
+            PlantedKind::CostShift => self.shift_cost(),
+            PlantedKind::Improvement => self.improve(),
         }
     }
 
@@ -324,7 +324,7 @@ impl Site<'_> {
         }
     }
 
-    fn finish(self, kind: Kind, size: f64) -> Planted {
+    fn finish(self, kind: PlantedKind, size: f64) -> Planted {
         let Self { before, after, causes, decoys, .. } = self;
         let key = |function: &usize| after.functions[*function].key();
         let contexts = causes.iter().map(|rows| rows.contexts.clone()).collect();
@@ -340,7 +340,7 @@ impl Site<'_> {
         decoys.dedup();
         decoys.retain(|decoy| !causes.iter().any(|cause| cause.functions.contains(decoy)));
         let expected = match kind {
-            Kind::Improvement => Expected::Improved,
+            PlantedKind::Improvement => Expected::Improved,
             kind if kind.is_slower() => Expected::Regressed,
             _ => Expected::Neither,
         };

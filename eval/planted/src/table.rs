@@ -5,19 +5,19 @@ use std::fmt::Write as _;
 
 use crate::answer::Tested;
 use crate::case::Spec;
-use crate::evaluate::{OTHER_RUNS, PERCENTS, Row, USUAL_RUNS};
-use crate::plant::Kind;
+use crate::evaluate::{CaseRow, OTHER_RUNS, PERCENTS, USUAL_RUNS};
+use crate::plant::PlantedKind;
 use crate::score::{Rate, Sum};
 
 /// What stands out by at least so many standard errors can be told from chance among hundreds of places.
 pub const CLEAR: f64 = 4.0;
 
 /// Scores of a method over the cases that are wanted.
-pub fn sum(rows: &[Row], tested: Tested, wanted: impl Fn(&Spec) -> bool) -> Sum {
+pub fn sum(rows: &[CaseRow], tested: Tested, wanted: impl Fn(&Spec) -> bool) -> Sum {
     sum_rows(rows, tested, |row| wanted(&row.spec))
 }
 
-fn sum_rows(rows: &[Row], tested: Tested, wanted: impl Fn(&Row) -> bool) -> Sum {
+fn sum_rows(rows: &[CaseRow], tested: Tested, wanted: impl Fn(&CaseRow) -> bool) -> Sum {
     let mut sum = Sum::default();
     for row in rows.iter().filter(|row| wanted(row)) {
         for (_, score) in row.scores.iter().filter(|(method, _)| *method == tested) {
@@ -28,7 +28,7 @@ fn sum_rows(rows: &[Row], tested: Tested, wanted: impl Fn(&Row) -> bool) -> Sum 
 }
 
 /// All tables.
-pub fn tables(rows: &[Row], methods: &[Tested]) -> String {
+pub fn tables(rows: &[CaseRow], methods: &[Tested]) -> String {
     let mut text = String::new();
     let usual = |spec: &Spec| spec.runs == USUAL_RUNS;
     let slower = |spec: &Spec| spec.kind.is_slower();
@@ -62,8 +62,10 @@ pub fn tables(rows: &[Row], methods: &[Tested]) -> String {
         methods.iter().map(|tested| {
             let cells = all_runs.iter().map(|runs| {
                 rate(
-                    sum(rows, *tested, |spec| spec.kind == Kind::Identical && spec.runs == *runs)
-                        .false_alarm,
+                    sum(rows, *tested, |spec| {
+                        spec.kind == PlantedKind::Identical && spec.runs == *runs
+                    })
+                    .false_alarm,
                 )
             });
             (tested.name().to_owned(), cells.collect())
@@ -87,7 +89,7 @@ pub fn tables(rows: &[Row], methods: &[Tested]) -> String {
                 &mut text,
                 "kind",
                 &sizes,
-                Kind::SLOWER.iter().map(|kind| {
+                PlantedKind::SLOWER.iter().map(|kind| {
                     let cells = PERCENTS.iter().map(|percent| {
                         rate(pick(&sum(rows, *tested, |spec| {
                             usual(spec) && spec.kind == *kind && spec.percent == *percent
@@ -120,7 +122,7 @@ pub fn tables(rows: &[Row], methods: &[Tested]) -> String {
     }
 
     text.push_str("## Nothing is slower, 5 + 5 runs\n\nFalse alarms: any suspect, or the verdict `regressed`. Blamed: the function that was moved, wrapped, renamed or got what its neighbour lost is a suspect.\n\n");
-    let mut quiet: BTreeSet<(Kind, u32)> = BTreeSet::new();
+    let mut quiet: BTreeSet<(PlantedKind, u32)> = BTreeSet::new();
     for row in rows.iter().filter(|row| usual(&row.spec) && !slower(&row.spec)) {
         quiet.insert((row.spec.kind, row.spec.percent));
     }
@@ -155,7 +157,8 @@ pub fn tables(rows: &[Row], methods: &[Tested]) -> String {
     text.push_str(
         "## Moved, wrapped or renamed beside a real cause, 5 + 5 runs: wrongly blamed\n\n",
     );
-    let disguised = [Kind::Renamed, Kind::Moved, Kind::Wrapped, Kind::Minified];
+    let disguised =
+        [PlantedKind::Renamed, PlantedKind::Moved, PlantedKind::Wrapped, PlantedKind::Minified];
     let heads: Vec<String> = disguised.iter().map(|kind| kind.name().to_owned()).collect();
     grid(
         &mut text,
@@ -241,7 +244,7 @@ fn rate(rate: Rate) -> String {
 }
 
 /// The tables with how they were made.
-pub fn document(tables: &str, rows: &[Row], bases: &[&str], seed: u64, cases: usize) -> String {
+pub fn document(tables: &str, rows: &[CaseRow], bases: &[&str], seed: u64, cases: usize) -> String {
     let mut trees = String::new();
     for base in bases {
         let count = rows.iter().filter(|row| row.base == *base).count();

@@ -10,12 +10,13 @@ use perfblame_eval_planted::base::{Base, From, bases};
 use perfblame_eval_planted::case::{Case, Spec};
 use perfblame_eval_planted::evaluate::{Plan, evaluate};
 use perfblame_eval_planted::noise::Ranges;
-use perfblame_eval_planted::plant::Kind;
+use perfblame_eval_planted::plant::PlantedKind;
 
 fn every_kind() -> impl Iterator<Item = Spec> {
     let spec = |kind, percent| Spec { kind, percent, runs: (2, 2), index: 0 };
-    let slower = Kind::SLOWER.into_iter().map(move |kind| spec(kind, 10));
-    slower.chain(Kind::QUIET.into_iter().map(move |kind| spec(kind, kind.quiet_percents()[0])))
+    let slower = PlantedKind::SLOWER.into_iter().map(move |kind| spec(kind, 10));
+    slower
+        .chain(PlantedKind::QUIET.into_iter().map(move |kind| spec(kind, kind.quiet_percents()[0])))
 }
 
 fn samples() -> &'static [Base] {
@@ -35,11 +36,11 @@ fn effects_have_the_size_they_are_said_to_have() {
         let (before, after) = (case.planted.before.total(), case.planted.after.total());
         let causes = case.planted.truth.causes.len();
         let expected = match spec.kind {
-            Kind::Improvement => -f64::from(spec.percent) / 100.0,
+            PlantedKind::Improvement => -f64::from(spec.percent) / 100.0,
             _ => causes as f64 * f64::from(spec.percent) / 100.0,
         };
         // A context that is made too cheap to be seen makes the whole a little cheaper.
-        let exact = if spec.kind == Kind::Unseen { 0.01 } else { 1e-6 };
+        let exact = if spec.kind == PlantedKind::Unseen { 0.01 } else { 1e-6 };
         assert!(((after - before) / before - expected).abs() < exact, "{spec}: {before} {after}");
         assert_eq!(causes > 0, spec.kind.is_slower(), "{spec}");
     }
@@ -89,7 +90,7 @@ fn files_say_what_the_truth_says() {
 #[test]
 fn the_plain_ranking_finds_what_is_large() {
     let bases = samples();
-    let spec = |index| Spec { kind: Kind::SelfAll, percent: 50, runs: (3, 3), index };
+    let spec = |index| Spec { kind: PlantedKind::SelfAll, percent: 50, runs: (3, 3), index };
     let specs: Vec<Spec> = (0..20).map(spec).collect();
     let plan = Plan {
         seed: 1,

@@ -4,9 +4,9 @@
 
 use perfblame_eval_planted::answer::Tested;
 use perfblame_eval_planted::base::{From, bases};
-use perfblame_eval_planted::evaluate::{Plan, Row, evaluate, quick_cases};
+use perfblame_eval_planted::evaluate::{CaseRow, Plan, evaluate, quick_cases};
 use perfblame_eval_planted::noise::Ranges;
-use perfblame_eval_planted::plant::Kind;
+use perfblame_eval_planted::plant::PlantedKind;
 use perfblame_eval_planted::table::{CLEAR, sum};
 
 #[test]
@@ -22,11 +22,11 @@ fn the_first_suspect_is_right_and_identical_code_is_quiet() {
     };
     let rows = evaluate(&quick_cases(140), &bases(From::Samples).unwrap(), &plan).unwrap();
     // Of what does not stand out nobody can say what it is.
-    let clear = |row: &&Row| row.standard_errors.is_none_or(|errors| errors >= CLEAR);
+    let clear = |row: &&CaseRow| row.standard_errors.is_none_or(|errors| errors >= CLEAR);
     assert!(rows.iter().filter(clear).count() > rows.len() * 9 / 10);
-    let rows: Vec<Row> = rows.into_iter().filter(|row| clear(&row)).collect();
+    let rows: Vec<CaseRow> = rows.into_iter().filter(|row| clear(&row)).collect();
     let slower = sum(&rows, Tested::Suspects, |spec| spec.kind.is_slower());
-    let identical = sum(&rows, Tested::Suspects, |spec| spec.kind == Kind::Identical);
+    let identical = sum(&rows, Tested::Suspects, |spec| spec.kind == PlantedKind::Identical);
     let first_right = slower.first_right.value().unwrap();
     let false_alarms = identical.false_alarm.value().unwrap();
     assert!(first_right >= 0.95, "first suspect right in {first_right:.3} of the cases");

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::script::Position;
-use crate::timeline::{Place, Timeline, path_of};
+use crate::timeline::{FramePlace, Timeline, path_of};
 
 /// A method under test.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
@@ -72,9 +72,9 @@ pub struct Answer {
 /// A function that is blamed.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Blamed {
-    pub place: Place,
+    pub place: FramePlace,
     /// From the outermost function to this one.
-    pub path: Vec<Place>,
+    pub path: Vec<FramePlace>,
     /// Nanoseconds that it got slower by.
     pub delta: f64,
     pub kind: String,
@@ -119,9 +119,9 @@ pub fn ask(
     Ok(Answer { regressed, blamed, nodes })
 }
 
-fn place(value: &Value) -> Option<Place> {
+fn place(value: &Value) -> Option<FramePlace> {
     let number = |name: &str| value[name].as_u64().and_then(|number| u32::try_from(number).ok());
-    Some(Place {
+    Some(FramePlace {
         name: value["function"].as_str()?.to_owned(),
         script: value["component"].as_str().map(path_of).unwrap_or_default(),
         at: number("line").zip(number("column")).map(|(line, column)| Position { line, column }),
@@ -152,7 +152,7 @@ fn leaves(answer: &Value) -> Option<(Vec<Blamed>, usize)> {
     for node in answer["graph"]["nodes"].as_array()? {
         let parent = node["parent"].as_u64().map(|parent| parent as usize);
         let is_call = parent.is_some() && node["component"] != THREAD;
-        let row = Row {
+        let row = GraphRow {
             parent,
             place: if is_call { Some(place(node)?) } else { None },
             cause: node["cause"].as_bool()?,
@@ -163,16 +163,16 @@ fn leaves(answer: &Value) -> Option<(Vec<Blamed>, usize)> {
     Some(of_rows(&rows))
 }
 
-struct Row {
+struct GraphRow {
     parent: Option<usize>,
     /// None for the root and for threads.
-    place: Option<Place>,
+    place: Option<FramePlace>,
     cause: bool,
     delta: f64,
 }
 
-fn of_rows(rows: &[Row]) -> (Vec<Blamed>, usize) {
-    let mut paths: Vec<Vec<Place>> = Vec::with_capacity(rows.len());
+fn of_rows(rows: &[GraphRow]) -> (Vec<Blamed>, usize) {
+    let mut paths: Vec<Vec<FramePlace>> = Vec::with_capacity(rows.len());
     let mut blamed = Vec::new();
     for row in rows {
         let above = row.parent.and_then(|parent| paths.get(parent));
@@ -195,14 +195,14 @@ fn of_rows(rows: &[Row]) -> (Vec<Blamed>, usize) {
 
 /// The answer that a critical graph is.
 pub fn of_graph(graph: &CriticalGraph, symbols: &Symbols) -> Answer {
-    let rows: Vec<Row> = (graph.nodes.iter())
-        .map(|node| Row {
+    let rows: Vec<GraphRow> = (graph.nodes.iter())
+        .map(|node| GraphRow {
             parent: node.parent,
             place: match &node.call {
                 Call::Root | Call::Thread(_) => None,
                 Call::Function(function) => {
                     let view = FunctionView::of(symbols, *function);
-                    Some(Place {
+                    Some(FramePlace {
                         name: view.name,
                         script: view.component.as_deref().map(path_of).unwrap_or_default(),
                         at: (view.line.zip(view.column))
@@ -222,7 +222,7 @@ pub fn of_graph(graph: &CriticalGraph, symbols: &Symbols) -> Answer {
 /// and those without a name are one.
 pub fn self_difference(before: &[Timeline], after: &[Timeline]) -> Answer {
     type Key = (String, String);
-    let mut grown: BTreeMap<Key, (f64, f64, Vec<Place>)> = BTreeMap::new();
+    let mut grown: BTreeMap<Key, (f64, f64, Vec<FramePlace>)> = BTreeMap::new();
     let mut whole = 0.0;
     for timeline in before {
         for node in timeline.nodes.iter().filter(|node| !node.place.is_marker()) {
@@ -253,7 +253,7 @@ pub fn self_difference(before: &[Timeline], after: &[Timeline]) -> Answer {
             // A flat profile does not say which of those without a name it is.
             let at = place.at.filter(|_| !place.name.is_empty());
             let name = if place.name.is_empty() { "(anonymous)".to_owned() } else { place.name };
-            let place = Place { at, name, script: place.script };
+            let place = FramePlace { at, name, script: place.script };
             Some(Blamed { place, path, delta: delta * 1e6, kind: String::new() })
         })
         .collect();
@@ -281,7 +281,7 @@ mod tests {
         ]);
         let (blamed, nodes) = leaves(&json!({ "graph": { "nodes": nodes } })).unwrap();
         let names =
-            |path: &[Place]| path.iter().map(|place| place.name.clone()).collect::<Vec<_>>();
+            |path: &[FramePlace]| path.iter().map(|place| place.name.clone()).collect::<Vec<_>>();
         assert_eq!(nodes, 3);
         assert_eq!(names(&blamed[0].path), ["f", "h"]);
         assert_eq!(names(&blamed[1].path), ["f", "g"]);

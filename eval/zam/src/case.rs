@@ -2,12 +2,12 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::timeline::Place;
+use crate::timeline::FramePlace;
 
 /// What is done to an application.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Kind {
+pub enum InjectionKind {
     /// The paper's first injection: a call of the platform's takes 100 to 200 ms longer.
     Api,
     /// The second: a loop of 100 to 200 ms at the beginning of a function.
@@ -28,7 +28,7 @@ pub enum Kind {
     Fetch,
 }
 
-impl Kind {
+impl InjectionKind {
     /// All of them.
     pub const ALL: [Self; 9] = [
         Self::Api,
@@ -66,16 +66,18 @@ impl Kind {
 /// A case to make: what, and which one of that.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Spec {
-    pub kind: Kind,
+    pub kind: InjectionKind,
     pub number: usize,
 }
 
 impl Spec {
     /// The cases of an application: two of each of the paper's kinds, two weak ones, one of each other variant.
     pub fn all() -> Vec<Self> {
-        let of = |kind: Kind| if kind.is_of_paper() || kind == Kind::Weak { 2 } else { 1 };
-        let each = |kind: Kind| (1..=of(kind)).map(move |number| Self { kind, number });
-        Kind::ALL.into_iter().flat_map(each).collect()
+        let of = |kind: InjectionKind| {
+            if kind.is_of_paper() || kind == InjectionKind::Weak { 2 } else { 1 }
+        };
+        let each = |kind: InjectionKind| (1..=of(kind)).map(move |number| Self { kind, number });
+        InjectionKind::ALL.into_iter().flat_map(each).collect()
     }
 
     /// Its name in files and tables.
@@ -89,13 +91,13 @@ impl Spec {
 pub struct Truth {
     pub app: String,
     pub case: String,
-    pub kind: Kind,
+    pub kind: InjectionKind,
     /// What was done, in words.
     pub what: String,
     /// The function that was changed, in the text as it is served.
-    pub function: Place,
+    pub function: FramePlace,
     /// Other right answers: what was put in and is called by it; for more calls, what is called.
-    pub also: Vec<Place>,
+    pub also: Vec<FramePlace>,
     /// How often what was injected is executed at a visit.
     pub executions: u64,
     /// Milliseconds each time; for more calls, what the further calls should take.
@@ -109,7 +111,7 @@ impl Truth {
     }
 
     /// True for a function that is a right answer.
-    pub fn accepts(&self, place: &Place) -> bool {
+    pub fn accepts(&self, place: &FramePlace) -> bool {
         self.function.is(place) || self.also.iter().any(|also| also.is(place))
     }
 }

@@ -8,13 +8,13 @@ use perfblame_cct::Side;
 use perfblame_fixtures::Random;
 
 use crate::app::{App, SHARED};
-use crate::case::{Kind, Spec, Truth};
+use crate::case::{InjectionKind, Spec, Truth};
 use crate::inject::{Edit, PLATFORM, edit, find_loop, is_free};
 use crate::record::Recorder;
 use crate::script::{Function, Position, Script};
 use crate::site::{self, Recipe};
 use crate::survey::{Survey, Surveyed};
-use crate::timeline::{Place, Timeline};
+use crate::timeline::{FramePlace, Timeline};
 use crate::work;
 
 /// What takes 100 to 200 ms is executed at most so often, or visits take forever.
@@ -33,7 +33,7 @@ const MOST_CALLS: f64 = 12.0;
 struct Candidate<'a> {
     surveyed: &'a Surveyed,
     function: usize,
-    place: &'a Place,
+    place: &'a FramePlace,
 }
 
 /// Draws a case, makes its site and tells the truth about it. `used` are functions of other cases.
@@ -42,7 +42,7 @@ pub fn draw(
     spec: Spec,
     seed: u64,
     survey: &Survey,
-    used: &[Place],
+    used: &[FramePlace],
     (folder, packages): (&Path, &Path),
     recorder: &Recorder,
 ) -> Result<Truth> {
@@ -91,7 +91,7 @@ struct Drawn {
     executions: u64,
     each: f64,
     name: String,
-    also: Vec<Place>,
+    also: Vec<FramePlace>,
 }
 
 fn attempt(
@@ -99,30 +99,33 @@ fn attempt(
     spec: Spec,
     random: &mut Random,
     survey: &Survey,
-    used: &[Place],
+    used: &[FramePlace],
     (site, packages): (&Path, &Path),
     recorder: &Recorder,
 ) -> Result<Truth> {
-    if matches!(spec.kind, Kind::Timer | Kind::Fetch) {
+    if matches!(spec.kind, InjectionKind::Timer | InjectionKind::Fetch) {
         return wait(app, spec, random, (site, packages));
     }
     let drawn = match spec.kind {
-        Kind::MoreCalls => more_calls(random, survey, used)?,
-        Kind::Weak => {
-            let kind = *pick(random, &[Kind::Api, Kind::Loop, Kind::Condition]).context("kinds")?;
+        InjectionKind::MoreCalls => more_calls(random, survey, used)?,
+        InjectionKind::Weak => {
+            let kind =
+                *pick(random, &[InjectionKind::Api, InjectionKind::Loop, InjectionKind::Condition])
+                    .context("kinds")?;
             slower(kind, Some(between(random, 5.0, 20.0)), random, survey, used)?
         }
         kind => slower(kind, None, random, survey, used)?,
     };
     let surveyed = survey.scripts.iter().find(|surveyed| surveyed.address == drawn.address);
     let edited = edit(&surveyed.context("a script")?.script, &drawn.edit)?;
-    let place = |name: &str, at: Position| Place {
+    let place = |name: &str, at: Position| FramePlace {
         name: name.to_owned(),
         script: drawn.address.clone(),
         at: Some(at),
     };
     let mut function = place(&drawn.name, edited.function);
-    let mut also: Vec<Place> = edited.added.iter().map(|(name, at)| place(name, *at)).collect();
+    let mut also: Vec<FramePlace> =
+        edited.added.iter().map(|(name, at)| place(name, *at)).collect();
     // What is called stands further down where something was put in above it in its line.
     let moved = Script::parse(edited.text.clone())?;
     for callee in drawn.also {
@@ -133,16 +136,16 @@ fn attempt(
             }
             at => at,
         };
-        also.push(Place { at, ..callee });
+        also.push(FramePlace { at, ..callee });
     }
     let recipe = |reports: bool| Recipe {
         scripts: BTreeMap::from([(drawn.address.clone(), edited.text.clone())]),
-        minified: spec.kind == Kind::Minified,
+        minified: spec.kind == InjectionKind::Minified,
         reports,
         ..Recipe::plain(app, Side::After)
     };
     // Calling something again can change what a page does; then it is no case.
-    if matches!(spec.kind, Kind::MoreCalls | Kind::Minified) {
+    if matches!(spec.kind, InjectionKind::MoreCalls | InjectionKind::Minified) {
         let trial = work::unfinished(&site.with_extension("trial"));
         if trial.exists() {
             std::fs::remove_dir_all(&trial)?;
@@ -154,9 +157,11 @@ fn attempt(
         let _ = std::fs::remove_file(recorded);
         std::fs::remove_dir_all(&trial)?;
         // What was computed already is often there the second time; then it is no case either.
-        if let (Kind::MoreCalls, Some(callee), Ok(timeline)) = (spec.kind, also.last(), &timeline) {
+        if let (InjectionKind::MoreCalls, Some(callee), Ok(timeline)) =
+            (spec.kind, also.last(), &timeline)
+        {
             let is_callee =
-                |place: &&Place| place.script == callee.script && place.name == callee.name;
+                |place: &&FramePlace| place.script == callee.script && place.name == callee.name;
             let usual =
                 survey.after.keys().find(is_callee).map_or(0.0, |place| survey.total(place));
             let added = drawn.each * drawn.executions as f64;
@@ -176,7 +181,7 @@ fn attempt(
         }
     }
     site::make(packages, &recipe(false), site)?;
-    if spec.kind == Kind::Minified {
+    if spec.kind == InjectionKind::Minified {
         let text = std::fs::read_to_string(site.join(drawn.address.trim_start_matches('/')))?;
         function.at = Some(find_loop(&text)?);
     }
@@ -193,7 +198,7 @@ fn attempt(
 }
 
 /// Functions that both releases' time lines have, or, without names, whose text both releases have.
-fn candidates<'a>(survey: &'a Survey, anonymous: bool, used: &[Place]) -> Vec<Candidate<'a>> {
+fn candidates<'a>(survey: &'a Survey, anonymous: bool, used: &[FramePlace]) -> Vec<Candidate<'a>> {
     let mut candidates = Vec::new();
     for place in survey.after.keys() {
         let surveyed = survey.scripts.iter().find(|surveyed| surveyed.address == place.script);
@@ -223,13 +228,13 @@ fn candidates<'a>(survey: &'a Survey, anonymous: bool, used: &[Place]) -> Vec<Ca
 
 /// One of the paper's three, `total` milliseconds in all or as many as the paper has.
 fn slower(
-    kind: Kind,
+    kind: InjectionKind,
     total: Option<f64>,
     random: &mut Random,
     survey: &Survey,
-    used: &[Place],
+    used: &[FramePlace],
 ) -> Result<Drawn> {
-    let is_anonymous = kind == Kind::Anonymous;
+    let is_anonymous = kind == InjectionKind::Anonymous;
     let mut places: Vec<(Candidate<'_>, Vec<Choice>)> = Vec::new();
     let long = between(random, 100.0, 200.0);
     let names: BTreeSet<&str> = survey.after.keys().map(|place| &*place.name).collect();
@@ -239,7 +244,7 @@ fn slower(
         let function = &surveyed.script.functions[row];
         let mut edits = Vec::new();
         match kind {
-            Kind::Api => {
+            InjectionKind::Api => {
                 for (call, times) in function.calls.iter().zip(&surveyed.calls[row]) {
                     let is_platform =
                         PLATFORM.contains(&&*call.callee) && !names.contains(&*call.callee);
@@ -250,7 +255,7 @@ fn slower(
                     }
                 }
             }
-            Kind::Condition => {
+            InjectionKind::Condition => {
                 let conditions = function.conditions.iter().zip(&surveyed.conditions[row]);
                 for (condition, times) in conditions.filter(|(_, times)| OFTEN.contains(times)) {
                     let ms = each(*times, 10.0);
@@ -273,7 +278,7 @@ fn slower(
             }
             _ => {
                 let times = surveyed.entries[row];
-                let fits = kind != Kind::Minified || is_free(&surveyed.script.text);
+                let fits = kind != InjectionKind::Minified || is_free(&surveyed.script.text);
                 if let Some(entry) = function.entry.filter(|_| fits && (1..=FEW).contains(&times)) {
                     let name = if is_anonymous { "a function without a name" } else { &place.name };
                     let ms = each(times, long);
@@ -304,23 +309,23 @@ fn slower(
 }
 
 /// A call that is made several times.
-fn more_calls(random: &mut Random, survey: &Survey, used: &[Place]) -> Result<Drawn> {
+fn more_calls(random: &mut Random, survey: &Survey, used: &[FramePlace]) -> Result<Drawn> {
     let wanted = between(random, 60.0, 150.0);
     let mut found = Vec::new();
     for candidate in candidates(survey, false, used) {
         let Candidate { surveyed, function: row, place } = candidate;
         let function = &surveyed.script.functions[row];
-        let least = Place { name: String::new(), script: String::new(), at: None };
-        let below: Vec<(&Place, f64)> = (survey.edges.range((place.clone(), least)..))
+        let least = FramePlace { name: String::new(), script: String::new(), at: None };
+        let below: Vec<(&FramePlace, f64)> = (survey.edges.range((place.clone(), least)..))
             .take_while(|((caller, _), _)| caller == place)
             .map(|((_, callee), ms)| (callee, *ms))
             .collect();
         for (call, times) in function.calls.iter().zip(&surveyed.calls[row]) {
-            let is_called = |callee: &Place| {
+            let is_called = |callee: &FramePlace| {
                 !callee.is_nameless()
                     && callee.name.rsplit(['.', ' ']).next() == Some(&*call.callee)
             };
-            let callees: Vec<(&Place, f64)> =
+            let callees: Vec<(&FramePlace, f64)> =
                 below.iter().filter(|(callee, _)| is_called(callee)).copied().collect();
             // Called from two places of the function, the time could be the other's.
             let sites = function.calls.iter().filter(|other| other.callee == call.callee).count();
@@ -358,7 +363,7 @@ fn more_calls(random: &mut Random, survey: &Survey, used: &[Place]) -> Result<Dr
 /// A timer or a request that takes longer, in what all pages share.
 fn wait(app: &App, spec: Spec, random: &mut Random, to: (&Path, &Path)) -> Result<Truth> {
     let ms = between(random, 100.0, 200.0).round();
-    let (mark, text, name, executions, what) = if spec.kind == Kind::Timer {
+    let (mark, text, name, executions, what) = if spec.kind == InjectionKind::Timer {
         let clicks = app.flow.matches("\"click\"").count() as u64;
         let text = format!("{} ", 20.0 + ms);
         ("20 /*zam:timer*/", text, "putOff", clicks, "a timer takes longer")
@@ -375,7 +380,7 @@ fn wait(app: &App, spec: Spec, random: &mut Random, to: (&Path, &Path)) -> Resul
     // The promise's function asks for the timer; the one around it is the one that people know.
     let around: Vec<_> =
         script.functions.iter().filter(|function| function.span.contains(&at)).collect();
-    let place = |name: &str, at: Position| Place {
+    let place = |name: &str, at: Position| FramePlace {
         name: name.to_owned(),
         script: "/visit.js".to_owned(),
         at: Some(at),

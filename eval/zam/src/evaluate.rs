@@ -31,7 +31,7 @@ const LEAST: f64 = 50e6;
 
 /// A case and how right all answers about it are.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Row {
+pub struct CaseRow {
     pub truth: Truth,
     /// By method and number of pairs.
     pub scores: Vec<(Method, usize, Score)>,
@@ -79,7 +79,7 @@ pub struct BugRow {
 /// Everything that was measured.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Measured {
-    pub rows: Vec<Row>,
+    pub rows: Vec<CaseRow>,
     pub bases: Vec<Base>,
     pub bugs: Vec<BugRow>,
 }
@@ -203,7 +203,7 @@ impl<'a> Evaluation<'a> {
         Ok(Some(base))
     }
 
-    fn row(&self, app: &App, truth: &Truth) -> Result<Option<Row>> {
+    fn row(&self, app: &App, truth: &Truth) -> Result<Option<CaseRow>> {
         let before = plan::before(app, truth.kind);
         let after = plan::case(app, &truth.case);
         let release = plan::release(app);
@@ -215,7 +215,7 @@ impl<'a> Evaluation<'a> {
         let timelines =
             files.iter().map(|file| Timeline::read(file)).collect::<Result<Vec<_>>>()?;
         let measured = timelines.iter().map(|timeline| timeline.total_of(&truth.function));
-        let mut row = Row {
+        let mut row = CaseRow {
             truth: truth.clone(),
             scores: Vec::new(),
             measured: measured.collect(),
@@ -312,7 +312,7 @@ impl<'a> Evaluation<'a> {
 
 enum Either {
     Base(Option<Base>),
-    Row(Box<Option<Row>>),
+    Row(Box<Option<CaseRow>>),
 }
 
 fn functions(timeline: &Timeline) -> usize {

@@ -6,7 +6,7 @@ use anyhow::Result;
 use perfblame_cct::Side;
 
 use crate::app::App;
-use crate::case::{Kind, Spec, Truth};
+use crate::case::{InjectionKind, Spec, Truth};
 use crate::draw::draw;
 use crate::record::Recorder;
 use crate::site::{self, Recipe};
@@ -68,8 +68,8 @@ pub fn case(app: &App, name: &str) -> Set {
 }
 
 /// What a case is compared with.
-pub fn before(app: &App, kind: Kind) -> Set {
-    if kind == Kind::Minified { minified(app) } else { baseline(app) }
+pub fn before(app: &App, kind: InjectionKind) -> Set {
+    if kind == InjectionKind::Minified { minified(app) } else { baseline(app) }
 }
 
 /// All sets of an application, so ordered that what is compared is recorded not far from each other.
@@ -79,12 +79,12 @@ pub fn sets(app: &App, truths: &[Truth]) -> Vec<Set> {
     sets.extend(first.iter().map(|truth| case(app, &truth.case)));
     sets.extend([second_baseline(app), release(app)]);
     for truth in last {
-        if truth.kind == Kind::Minified {
+        if truth.kind == InjectionKind::Minified {
             sets.push(minified(app));
         }
         sets.push(case(app, &truth.case));
     }
-    if first.iter().any(|truth| truth.kind == Kind::Minified) {
+    if first.iter().any(|truth| truth.kind == InjectionKind::Minified) {
         sets.insert(1, minified(app));
     }
     sets
@@ -123,7 +123,7 @@ pub fn make_cases(
         let file = truth_file(folder, app, *spec);
         if is_missing(spec) {
             say(format!("making {} {}", app.name, spec.name()));
-            if spec.kind == Kind::Minified {
+            if spec.kind == InjectionKind::Minified {
                 let recipe = Recipe { minified: true, ..Recipe::plain(app, Side::Before) };
                 site::make(&packages, &recipe, &own.join("sites").join("before-minified"))?;
             }

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::answer::{Answer, Blamed, Method};
 use crate::case::Truth;
-use crate::timeline::{Place, Timeline};
+use crate::timeline::{FramePlace, Timeline};
 
 /// How right an answer is.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
@@ -29,7 +29,7 @@ pub struct Score {
 }
 
 /// The ways to the function that was changed, from time lines of the after side.
-pub fn ways(truth: &Truth, after: &[Timeline]) -> Vec<Vec<Place>> {
+pub fn ways(truth: &Truth, after: &[Timeline]) -> Vec<Vec<FramePlace>> {
     let mut ways = Vec::new();
     for timeline in after {
         for (row, node) in timeline.nodes.iter().enumerate() {
@@ -49,7 +49,7 @@ pub fn ways(truth: &Truth, after: &[Timeline]) -> Vec<Vec<Place>> {
 /// Holds an answer against the truth. `release` is what the same method says of the releases without any injection.
 pub fn score(
     truth: &Truth,
-    ways: &[Vec<Place>],
+    ways: &[Vec<FramePlace>],
     answer: &Answer,
     method: Method,
     release: &Answer,
@@ -99,17 +99,17 @@ fn is_right(truth: &Truth, blamed: &Blamed) -> bool {
         || (is_native && caller.is_some_and(|caller| truth.accepts(caller)))
 }
 
-fn counts(place: &Place, method: Method) -> bool {
+fn counts(place: &FramePlace, method: Method) -> bool {
     !(method.prunes() && place.is_nameless())
 }
 
-fn length(path: &[Place], method: Method) -> usize {
+fn length(path: &[FramePlace], method: Method) -> usize {
     path.iter().filter(|place| counts(place, method)).count()
 }
 
 /// Calls between the end of a path and the end of a way, if the path leads along it. Methods leave out functions without
 /// a name, so a path has to follow the way, not to have all of it.
-fn distance(path: &[Place], way: &[Place], method: Method) -> Option<usize> {
+fn distance(path: &[FramePlace], way: &[FramePlace], method: Method) -> Option<usize> {
     let mut rest = way;
     let mut follows = false;
     for place in path.iter().filter(|place| !place.is_marker() && counts(place, method)) {
@@ -197,15 +197,15 @@ fn share(part: usize, of: usize) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::case::Kind;
+    use crate::case::InjectionKind;
     use crate::script::Position;
 
-    fn place(name: &str, line: u32) -> Place {
+    fn place(name: &str, line: u32) -> FramePlace {
         let at = Some(Position { line, column: 1 });
-        Place { name: name.to_owned(), script: "/a.js".to_owned(), at }
+        FramePlace { name: name.to_owned(), script: "/a.js".to_owned(), at }
     }
 
-    fn blamed(path: &[Place]) -> Blamed {
+    fn blamed(path: &[FramePlace]) -> Blamed {
         let place = path[path.len() - 1].clone();
         Blamed { place, path: path.to_vec(), delta: 1e6, kind: "slower".to_owned() }
     }
@@ -216,14 +216,14 @@ mod tests {
         let truth = Truth {
             app: String::new(),
             case: String::new(),
-            kind: Kind::Loop,
+            kind: InjectionKind::Loop,
             what: String::new(),
             function: cause.clone(),
             also: Vec::new(),
             executions: 1,
             each: 100.0,
         };
-        let now = Place { name: "now".to_owned(), script: String::new(), at: None };
+        let now = FramePlace { name: "now".to_owned(), script: String::new(), at: None };
         let ways = [vec![main.clone(), fold, cause.clone()]];
         let answer = Answer {
             regressed: true,

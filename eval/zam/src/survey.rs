@@ -12,7 +12,7 @@ use crate::inject::{Counted, count};
 use crate::record::Recorder;
 use crate::script::Script;
 use crate::site::{self, Recipe};
-use crate::timeline::{Place, Timeline};
+use crate::timeline::{FramePlace, Timeline};
 use crate::work;
 
 /// Time lines of each release that functions are drawn from, unless somebody is in a hurry.
@@ -38,9 +38,9 @@ pub struct Survey {
     /// Functions with a name that the earlier release's time lines have, by script and name.
     pub before: BTreeSet<(String, String)>,
     /// Functions of the later release's, and the mean time in them with all below.
-    pub after: BTreeMap<Place, f64>,
+    pub after: BTreeMap<FramePlace, f64>,
     /// The same by caller and callee.
-    pub edges: BTreeMap<(Place, Place), f64>,
+    pub edges: BTreeMap<(FramePlace, FramePlace), f64>,
     /// What there is to see at the end of a visit.
     pub seen: String,
 }
@@ -114,7 +114,7 @@ pub fn survey(
 
 impl Survey {
     /// Mean milliseconds in a function with all below it; recursion counts each call.
-    pub fn total(&self, place: &Place) -> f64 {
+    pub fn total(&self, place: &FramePlace) -> f64 {
         self.after.get(place).copied().unwrap_or(0.0)
     }
 

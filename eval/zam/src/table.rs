@@ -6,8 +6,8 @@ use std::fmt::Write as _;
 use crate::answer::Method;
 use crate::app::APPS;
 use crate::bugs::BUGS;
-use crate::case::Kind;
-use crate::evaluate::{Measured, PAIRS, Row};
+use crate::case::InjectionKind;
+use crate::evaluate::{CaseRow, Measured, PAIRS};
 use crate::plan::TIMELINES;
 use crate::score::{Score, Sum};
 
@@ -15,11 +15,11 @@ use crate::score::{Score, Sum};
 const REASONS: &str = include_str!("reasons.txt");
 
 /// Scores of a method over rows that are wanted.
-fn sum(rows: &[Row], method: Method, pairs: usize, wanted: impl Fn(&Row) -> bool) -> Sum {
+fn sum(rows: &[CaseRow], method: Method, pairs: usize, wanted: impl Fn(&CaseRow) -> bool) -> Sum {
     Sum::of(rows.iter().filter(|row| wanted(row)).filter_map(|row| scored(row, method, pairs)))
 }
 
-fn scored(row: &Row, method: Method, pairs: usize) -> Option<&Score> {
+fn scored(row: &CaseRow, method: Method, pairs: usize) -> Option<&Score> {
     let is = |(of, count, _): &&(Method, usize, Score)| *of == method && *count == pairs;
     row.scores.iter().find(is).map(|(_, _, score)| score)
 }
@@ -66,7 +66,7 @@ fn rates(sum: &Sum) -> Vec<String> {
 /// The document's tables.
 pub fn tables(measured: &Measured, seed: u64) -> String {
     let rows = &measured.rows;
-    let of_paper = |row: &Row| row.truth.kind.is_of_paper();
+    let of_paper = |row: &CaseRow| row.truth.kind.is_of_paper();
     let mut text = String::new();
     let cases = rows.iter().filter(|row| of_paper(row)).count();
     let _ = writeln!(
@@ -119,13 +119,13 @@ fn alarms(measured: &Measured, method: Method, pairs: usize) -> Vec<usize> {
     measured.bases.iter().filter_map(of).collect()
 }
 
-fn variants(text: &mut String, rows: &[Row]) {
+fn variants(text: &mut String, rows: &[CaseRow]) {
     text.push_str("## By kind of injection\n\n");
     let _ = writeln!(text, "{PAIRS} pairs. First right, then node recall, in %.\n");
     let mut heads = vec!["kind", "cases"];
     heads.extend(Method::ALL.iter().map(|method| method.name()));
     head(text, &heads);
-    for kind in Kind::ALL {
+    for kind in InjectionKind::ALL {
         let cases = rows.iter().filter(|row| row.truth.kind == kind).count();
         let mut cells = vec![kind.name().to_owned(), cases.to_string()];
         for method in Method::ALL {
@@ -144,7 +144,7 @@ fn variants(text: &mut String, rows: &[Row]) {
     }
     text.push_str("\n`suspects` by kind:\n\n");
     head(text, &[&["kind"][..], &RATES].concat());
-    for kind in Kind::ALL {
+    for kind in InjectionKind::ALL {
         let mut cells = vec![kind.name().to_owned()];
         cells.extend(rates(&sum(rows, Method::Suspects, PAIRS, |row| row.truth.kind == kind)));
         line(text, &cells);
@@ -155,9 +155,9 @@ fn variants(text: &mut String, rows: &[Row]) {
 fn table_2(text: &mut String, measured: &Measured, method: Method) {
     let _ = writeln!(text, "## Table 2 with `{}`\n", method.name());
     head(text, &[&["application"][..], &RATES, &["paths in base comparison"]].concat());
-    let of_paper = |row: &Row| row.truth.kind.is_of_paper();
+    let of_paper = |row: &CaseRow| row.truth.kind.is_of_paper();
     for base in &measured.bases {
-        let of = |row: &Row| of_paper(row) && row.truth.app == base.app;
+        let of = |row: &CaseRow| of_paper(row) && row.truth.app == base.app;
         let mut cells = vec![base.app.clone()];
         cells.extend(rates(&sum(&measured.rows, method, PAIRS, of)));
         let alarms = base.alarms.iter().find(|(of, count, _)| *of == method && *count == PAIRS);
@@ -203,7 +203,7 @@ fn figure_5(text: &mut String, measured: &Measured) {
     text.push('\n');
 }
 
-fn table_3(text: &mut String, rows: &[Row]) {
+fn table_3(text: &mut String, rows: &[CaseRow]) {
     let phases: Vec<_> = rows.iter().filter_map(|row| row.phases).collect();
     let ordered: usize = phases.iter().map(|phases| phases.ordered).sum();
     let by_key: usize = phases.iter().map(|phases| phases.by_key).sum();
@@ -235,7 +235,7 @@ fn table_5(text: &mut String, measured: &Measured) {
     );
     let mut all = [0usize; 4];
     for base in &measured.bases {
-        let of = |row: &Row| row.truth.kind.is_of_paper() && row.truth.app == base.app;
+        let of = |row: &CaseRow| row.truth.kind.is_of_paper() && row.truth.app == base.app;
         let graph = sum(&measured.rows, Method::CriticalGraph, PAIRS, of);
         let suspects = sum(&measured.rows, Method::Suspects, PAIRS, of);
         let row = [base.nodes * graph.cases, graph.nodes, suspects.nodes, suspects.leaves];
@@ -264,7 +264,7 @@ fn compression(name: &str, [nodes, graph, paths, suspects]: [usize; 4]) -> Vec<S
 
 type OfPhases = fn(&crate::evaluate::Phases) -> f64;
 
-fn table_6(text: &mut String, rows: &[Row]) {
+fn table_6(text: &mut String, rows: &[CaseRow]) {
     text.push_str("## Table 6: times\n\nMilliseconds for three pairs.\n\n");
     head(text, &["step", "mean", "median", "90th", "max", "the paper: mean", "max"]);
     let phases: Vec<_> = rows.iter().filter_map(|row| row.phases).collect();
@@ -324,7 +324,7 @@ fn bugs(text: &mut String, measured: &Measured) {
     text.push('\n');
 }
 
-fn applications(text: &mut String, rows: &[Row]) {
+fn applications(text: &mut String, rows: &[CaseRow]) {
     text.push_str("## Table 1: the applications\n\n");
     head(
         text,

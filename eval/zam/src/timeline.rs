@@ -14,7 +14,7 @@ use crate::script::Position;
 
 /// What a frame of a time line names.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
-pub struct Place {
+pub struct FramePlace {
     /// Empty for functions without a name.
     pub name: String,
     /// The path of the script's address; empty for what the engine brings along.
@@ -22,7 +22,7 @@ pub struct Place {
     pub at: Option<Position>,
 }
 
-impl Place {
+impl FramePlace {
     /// Both name the same function of the same text.
     pub fn is(&self, other: &Self) -> bool {
         self.script == other.script
@@ -60,7 +60,7 @@ pub struct Timeline {
 /// A call of a time line.
 #[derive(Clone, Debug)]
 pub struct Node {
-    pub place: Place,
+    pub place: FramePlace,
     pub parent: Option<usize>,
     /// Milliseconds in the function itself.
     pub own: f64,
@@ -179,7 +179,7 @@ impl Timeline {
                 _ => None,
             };
             let place =
-                Place { name: frame.function_name.clone(), script: path_of(&frame.url), at };
+                FramePlace { name: frame.function_name.clone(), script: path_of(&frame.url), at };
             rows.insert(node.id, self.nodes.len());
             let parent = node.parent.and_then(|parent| rows.get(&parent)).copied();
             self.nodes.push(Node { place, parent, own: 0.0 });
@@ -210,7 +210,7 @@ impl Timeline {
     }
 
     /// The calls from the outermost function down to a call, without the root.
-    pub fn path(&self, row: usize) -> Vec<Place> {
+    pub fn path(&self, row: usize) -> Vec<FramePlace> {
         let mut path = Vec::new();
         let mut at = Some(row);
         while let Some(row) = at {
@@ -224,7 +224,7 @@ impl Timeline {
     }
 
     /// Milliseconds in a function with all below it, each stack counted once.
-    pub fn total_of(&self, place: &Place) -> f64 {
+    pub fn total_of(&self, place: &FramePlace) -> f64 {
         let total = self.inclusive();
         let mut inside = vec![false; self.nodes.len()];
         let mut sum = 0.0;

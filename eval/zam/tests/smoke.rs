@@ -6,7 +6,7 @@ use std::process::Command;
 
 use perfblame_eval_zam::answer::{Answer, Method, ask, self_difference};
 use perfblame_eval_zam::app::APPS;
-use perfblame_eval_zam::case::{Kind, Spec};
+use perfblame_eval_zam::case::{InjectionKind, Spec};
 use perfblame_eval_zam::draw::draw;
 use perfblame_eval_zam::plan;
 use perfblame_eval_zam::record::Recorder;
@@ -41,7 +41,7 @@ fn an_injected_loop_is_found() {
     let packages = folder.join("packages");
     let recorder = Recorder { perfblame: perfblame() };
     let survey = survey(app, 1, (&own, &packages), &recorder).unwrap();
-    let spec = Spec { kind: Kind::Loop, number: 1 };
+    let spec = Spec { kind: InjectionKind::Loop, number: 1 };
     let truth = draw(app, spec, 1, &survey, &[], (&own, &packages), &recorder).unwrap();
     let (before, after) = (plan::baseline(app), plan::case(app, &spec.name()));
     for number in 1..=RUNS {

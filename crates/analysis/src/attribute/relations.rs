@@ -5,7 +5,7 @@ use perfblame_changes::{Addition, ChangeKind, FunctionChange, Language};
 
 use super::places::{Places, own_name};
 use super::{Code, brought_in, last_part};
-use crate::{DiffTree, Kind, Suspect};
+use crate::{DiffTree, Suspect, SuspectKind};
 
 /// More contexts than this add nothing: the heaviest come first.
 const MOST_CONTEXTS: usize = 1_000;
@@ -311,11 +311,11 @@ impl Gathered<'_> {
         let change = &self.code.changes.functions[change];
         let adds = |wanted: fn(&Addition) -> bool| change.additions.iter().any(wanted);
         let brings = !change.additions.is_empty();
-        let waits = self.suspect.kind == Kind::Waits
+        let waits = self.suspect.kind == SuspectKind::Waits
             && adds(|addition| matches!(addition, Addition::Wait | Addition::Lock));
         // Without counts, more calls are only what the growth looks like.
         let called_more = self.suspect.calls.is_some()
-            && matches!(self.suspect.kind, Kind::MoreCalls | Kind::New);
+            && matches!(self.suspect.kind, SuspectKind::MoreCalls | SuspectKind::New);
         // A function that only has another name or place does what it did.
         let same_body = matches!(change.kind, ChangeKind::Renamed | ChangeKind::Moved)
             && change.hunks.is_empty();

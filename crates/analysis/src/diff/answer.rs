@@ -1,6 +1,6 @@
 //! The parts of an answer.
 
-pub use perfblame_blame::{Kind, Verdict};
+pub use perfblame_blame::{SuspectKind, Verdict};
 use perfblame_cct::{Metric, Sides, Warning};
 
 use super::Stages;
@@ -107,7 +107,7 @@ pub struct Suspect {
     /// The function, as it is after (before when it is gone).
     pub function: FunctionView,
     /// How it changed.
-    pub kind: Kind,
+    pub kind: SuspectKind,
     /// The heaviest of its contexts, from the root to the function itself.
     pub path: Vec<FunctionView>,
     /// Rows of the [`DiffTree`] of its contexts, the heaviest first.

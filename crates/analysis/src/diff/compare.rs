@@ -1,6 +1,6 @@
 //! From two loaded sides to an answer.
 
-use perfblame_blame::{Evidence, Explanation, Options, RunCosts, suspects};
+use perfblame_blame::{Evidence, Explanation, RunCosts, SuspectOptions, suspects};
 use perfblame_cct::{Metric, MetricId, RunSet, Sides, Unit, Warning};
 use perfblame_matching::{Identity, Joint, Link, SideTree, join, match_anchored};
 
@@ -89,7 +89,7 @@ fn compare<T>(
         totals.sum::<f64>() / runs.len().max(1) as f64
     };
     let min_delta = query.min_delta.map(|least| least.of(typical(&runs.before)));
-    let found = suspects(&evidence, Options { min_delta });
+    let found = suspects(&evidence, SuspectOptions { min_delta });
     let mut diff = answer(before, after, query, metric.metric, &joint, &runs, &found);
     diff.normalised = scaling.words;
     let findings = found.suspects.iter().chain(&found.improvements);

@@ -4,7 +4,7 @@ use perfblame_cct::{MetricId, RunSet, Side, Sides};
 use perfblame_latency::{LATENCY, WAITING, WaitOn};
 use perfblame_matching::Joint;
 
-use super::{Diff, Kind, Suspect};
+use super::{Diff, Suspect, SuspectKind};
 
 /// A suspect waits when at least this part of its growth is waiting.
 const MOSTLY: f64 = 0.5;
@@ -43,7 +43,7 @@ pub(super) fn explain(
 
 fn name(suspect: &mut Suspect, parts: &[(WaitOn, f64)]) {
     if suspect.delta.median > 0.0 {
-        suspect.kind = Kind::Waits;
+        suspect.kind = SuspectKind::Waits;
     }
     let named: Vec<String> = (parts.iter())
         .map(|(on, share)| format!("{} {:.0} %", on.name(), (share * 100.0).min(100.0)))

@@ -26,13 +26,13 @@ const DEFAULT_OVERLAP: f64 = 0.95;
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Stages {
     /// Rooted at methods that are new.
-    pub added: Part,
+    pub added: StagePart,
     /// Rooted at methods that are gone.
-    pub deleted: Part,
+    pub deleted: StagePart,
     /// Below a modified method.
-    pub modified: Part,
+    pub modified: StagePart,
     /// Neither: an indirect effect of a change, or chance.
-    pub side_effects: Part,
+    pub side_effects: StagePart,
     /// What both trees have in common: nodes, and what they cost on each side.
     pub common: PartTotal,
     /// The common tree's part of the nodes before, 0 to 1.
@@ -57,7 +57,7 @@ pub struct Stages {
 
 /// One list of excised subtrees.
 #[derive(Clone, PartialEq, Debug, Default)]
-pub struct Part {
+pub struct StagePart {
     /// The costliest first.
     pub subtrees: Vec<StagedSubtree>,
     /// All of them, also those that are not listed.

@@ -11,12 +11,12 @@
 //! nobody waits for that.
 
 use hashbrown::HashSet;
-use perfblame_blame::{Evidence, Explanation, Finding, Options, RunCosts, suspects};
+use perfblame_blame::{Evidence, Explanation, Finding, RunCosts, SuspectOptions, suspects};
 use perfblame_cct::{Layer, Metric, MetricId, NodeId, RunSet, Side, Sides, Unit};
 use perfblame_matching::Joint;
 
 use super::suspect::{mean, rank, suspect};
-use super::{Diff, DiffQuery, Kind, Suspect, Verdict};
+use super::{Diff, DiffQuery, Suspect, SuspectKind, Verdict};
 
 /// The metric of waits that stand beside a profile of work.
 const WAITS: &str = "waits";
@@ -67,7 +67,7 @@ pub(super) fn explain(
     let runs = runs.as_ref().map(Vec::as_slice);
     let evidence = Evidence { joint, runs, counted: false, waits: true };
     let min_delta = query.min_delta.map(|least| least.of(diff.before.total.median));
-    let found = suspects(&evidence, Options { min_delta });
+    let found = suspects(&evidence, SuspectOptions { min_delta });
     let certain = found.verdict == Verdict::Regressed;
     if !certain && (found.verdict, diff.verdict) != (Verdict::Inconclusive, Verdict::Inconclusive) {
         return;
@@ -219,7 +219,7 @@ fn add(
     diff.suspects.extend(confirmed.iter().filter_map(|finding| wait(joint, finding)));
     let size = |suspect: &Suspect| suspect.delta.median;
     diff.suspects.sort_by(|a, b| {
-        let behind = |suspect: &Suspect| busy_first && suspect.kind == Kind::Waits;
+        let behind = |suspect: &Suspect| busy_first && suspect.kind == SuspectKind::Waits;
         let by_size = size(b).total_cmp(&size(a)).then(a.rank.cmp(&b.rank));
         behind(a).cmp(&behind(b)).then(by_size)
     });
@@ -243,7 +243,7 @@ fn add(
 fn follow(diff: &mut Diff, joint: &Joint, confirmed: &mut Vec<&Finding>) {
     let Some(first) = diff.suspects.first_mut() else { return };
     confirmed.retain(|finding| {
-        let is_more = finding.kind != Kind::New && grew_in_number(finding);
+        let is_more = finding.kind != SuspectKind::New && grew_in_number(finding);
         if let Some(row) = finding.contexts.first().filter(|_| is_more) {
             let function = joint.symbols.frame(joint.tree.frame(*row)).function;
             let name = joint.symbols.name(function);
@@ -267,12 +267,12 @@ fn grew_in_number(finding: &Finding) -> bool {
 /// A suspect that waits longer. Waits stand after what is busy, where both are of the same size.
 fn wait(joint: &Joint, finding: &Finding) -> Option<Suspect> {
     let note = match finding.kind {
-        Kind::New => "it asks for timers or requests that were not there before",
+        SuspectKind::New => "it asks for timers or requests that were not there before",
         _ => "its timers or requests take longer, and the recordings grew with them",
     };
     let notes = vec![note.to_owned()];
     let suspect = suspect(joint, finding)?;
-    Some(Suspect { rank: usize::MAX, kind: Kind::Waits, calls: None, notes, ..suspect })
+    Some(Suspect { rank: usize::MAX, kind: SuspectKind::Waits, calls: None, notes, ..suspect })
 }
 
 #[cfg(test)]
@@ -329,7 +329,7 @@ mod tests {
         side([run(100, 50, [20, 21]), run(101, 51, [21, 20]), run(99, 50, [20, 20])])
     }
 
-    fn explained(after: &Loaded) -> (Verdict, Vec<(String, Kind, i64)>) {
+    fn explained(after: &Loaded) -> (Verdict, Vec<(String, SuspectKind, i64)>) {
         let found = diff(&before(), after, &DiffQuery::default()).unwrap();
         let percent = |suspect: &Suspect| (suspect.share * 100.0).round() as i64;
         let shown =
@@ -344,7 +344,7 @@ mod tests {
         let (verdict, suspects) = explained(&after);
         assert_eq!(verdict, Verdict::Regressed);
         let [(name, kind, percent)] = &*suspects else { panic!("{suspects:?}") };
-        assert_eq!((name.as_str(), *kind), ("draw", Kind::Waits));
+        assert_eq!((name.as_str(), *kind), ("draw", SuspectKind::Waits));
         assert!(*percent > 95, "{percent}");
     }
 
@@ -361,7 +361,7 @@ mod tests {
         let before = side(before.map(|idle| of(idle, 20 + idle % 2, less)));
         let after = side(after.map(|idle| of(idle, 170 + idle % 2, more)));
         let found = diff(&before, &after, &DiffQuery::default()).unwrap();
-        let kinds = found.suspects.iter().all(|suspect| suspect.kind == Kind::Waits);
+        let kinds = found.suspects.iter().all(|suspect| suspect.kind == SuspectKind::Waits);
         assert!(kinds, "{:?}", found.suspects);
         found.suspects.into_iter().map(|suspect| suspect.function.name).collect()
     }
@@ -399,7 +399,7 @@ mod tests {
         let (verdict, suspects) = explained(&after);
         assert_eq!(verdict, Verdict::Regressed);
         let [(name, kind, _)] = &*suspects else { panic!("{suspects:?}") };
-        assert_eq!((name.as_str(), *kind), ("work", Kind::Slower));
+        assert_eq!((name.as_str(), *kind), ("work", SuspectKind::Slower));
     }
 
     #[test]
@@ -408,7 +408,7 @@ mod tests {
         let after = side([run(0), run(1), run(2)]);
         let found = diff(&before(), &after, &DiffQuery::default()).unwrap();
         let [work] = &*found.suspects else { panic!("{:?}", found.suspects) };
-        assert_eq!((&*work.function.name, work.kind), ("work", Kind::Slower));
+        assert_eq!((&*work.function.name, work.kind), ("work", SuspectKind::Slower));
         assert_eq!(
             work.notes,
             ["meanwhile draw waits more often, 1.0 → 6.0 times, +100 ms in all"]

@@ -6,9 +6,9 @@ use perfblame_cct::{NodeId, Sides};
 
 use super::costs::{Costs, Visible, for_each_run};
 use super::scale::Scale;
-use super::tops::{HARDLY_THERE, Reason, Top};
+use super::tops::{HARDLY_THERE, Top, TopReason};
 use super::verdict::{Found, Total, judge, scaled_totals};
-use super::{Evidence, Explanation, Finding, Interval, Kind, Options, RuntimeChange};
+use super::{Evidence, Explanation, Finding, Interval, RuntimeChange, SuspectKind, SuspectOptions};
 use crate::fdr::adjusted;
 use crate::noise::{Difference, Noise};
 use crate::permutation::permutation_test;
@@ -80,7 +80,7 @@ pub(super) fn explain(
     noise: &Noise,
     scale: &Scale,
     tops: &[Top],
-    options: Options,
+    options: SuspectOptions,
 ) -> Explanation {
     let groups = Groups::of(evidence, tops);
     let sums = groups.costs(evidence, costs);
@@ -210,7 +210,7 @@ fn finding(
     let mean = costs.sides(values).map(|side| side.mean);
     let alike = contexts.first().is_some_and(|row| {
         let top = groups.top_of_row.get(&row.index()).map(|at| groups.tops[*at].reason);
-        top == Some(Reason::Alike)
+        top == Some(TopReason::Alike)
     });
     let more_calls = calls.is_some_and(|Sides { before, after }| {
         let (calls, cost) = (after / before, mean.after / mean.before);
@@ -220,13 +220,13 @@ fn finding(
     let often = mean.after.max(mean.before) < HARDLY_THERE * mean.after.min(mean.before);
     let by_calls = more_calls || (alike && calls.is_none() && often);
     let kind = match group.difference.delta > 0.0 {
-        true if mean.before == 0.0 => Kind::New,
-        true if evidence.waits => Kind::Waits,
-        true if by_calls => Kind::MoreCalls,
-        true => Kind::Slower,
-        false if mean.after == 0.0 => Kind::Gone,
-        false if by_calls => Kind::FewerCalls,
-        false => Kind::Faster,
+        true if mean.before == 0.0 => SuspectKind::New,
+        true if evidence.waits => SuspectKind::Waits,
+        true if by_calls => SuspectKind::MoreCalls,
+        true => SuspectKind::Slower,
+        false if mean.after == 0.0 => SuspectKind::Gone,
+        false if by_calls => SuspectKind::FewerCalls,
+        false => SuspectKind::Faster,
     };
     Finding {
         contexts,
@@ -320,7 +320,7 @@ fn take_moved(
         roots.dedup();
         roots
     };
-    let lost: Vec<(Vec<NodeId>, f64, Kind)> = (improvements.iter())
+    let lost: Vec<(Vec<NodeId>, f64, SuspectKind)> = (improvements.iter())
         .map(|finding| (roots(finding), finding.delta.value.abs(), finding.kind))
         .collect();
     let all = scaled_totals(costs, visible);
@@ -332,7 +332,7 @@ fn take_moved(
         let here = roots(suspect);
         let lost: f64 = (lost.iter())
             .filter(|(roots, ..)| roots.iter().any(|root| here.binary_search(root).is_ok()))
-            .filter(|(_, _, kind)| suspect.kind != Kind::New || *kind == Kind::Gone)
+            .filter(|(_, _, kind)| suspect.kind != SuspectKind::New || *kind == SuspectKind::Gone)
             .map(|(_, amount, _)| amount)
             .sum();
         // Less was lost than gained: whatever moved, this is more.
@@ -357,7 +357,7 @@ fn take_moved(
             }
         }
         if !stayed {
-            suspect.kind = Kind::Moved;
+            suspect.kind = SuspectKind::Moved;
             moved.push(suspect.clone());
         }
         stayed
@@ -378,7 +378,7 @@ fn take_extracted(
     let tree = &evidence.joint.tree;
     let mut moved = Vec::new();
     suspects.retain_mut(|suspect| {
-        if suspect.kind != Kind::New {
+        if suspect.kind != SuspectKind::New {
             return true;
         }
         let mut callers: Vec<NodeId> =
@@ -394,7 +394,7 @@ fn take_extracted(
         let Sides { before, after } = costs.sides(&both);
         let grew = noise.difference(&before, &after, scale.error).interval().0 > 0.0;
         if !grew {
-            suspect.kind = Kind::Moved;
+            suspect.kind = SuspectKind::Moved;
             moved.push(suspect.clone());
         }
         grew
@@ -436,7 +436,7 @@ fn take_shifted(
             || beside.any(|sibling| sibling != at && took_over(visible.whole(sibling)))
             || visible.children(at).any(|callee| took_over(visible.whole(callee)));
         if shifted {
-            suspect.kind = Kind::Moved;
+            suspect.kind = SuspectKind::Moved;
             moved.push(suspect.clone());
         }
         !shifted
@@ -458,18 +458,18 @@ fn take_renamed(
     let half = |finding: &Finding| (finding.delta.high - finding.delta.low) / 2.0;
     let mut moved = Vec::new();
     suspects.retain_mut(|suspect| {
-        if suspect.kind != Kind::New {
+        if suspect.kind != SuspectKind::New {
             return true;
         }
         let same = |gone: &Finding| {
             let off = (suspect.delta.value + gone.delta.value).abs();
-            gone.kind == Kind::Gone
+            gone.kind == SuspectKind::Gone
                 && caller(gone) == caller(suspect)
                 && off <= half(suspect).hypot(half(gone))
         };
         let Some(at) = improvements.iter().position(same) else { return true };
         improvements.remove(at);
-        suspect.kind = Kind::Moved;
+        suspect.kind = SuspectKind::Moved;
         moved.push(suspect.clone());
         false
     });

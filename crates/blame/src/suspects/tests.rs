@@ -7,7 +7,7 @@ use perfblame_cct::{
 use perfblame_fixtures::Random;
 use perfblame_matching::{Identity, Joint, SideTree, join, match_anchored};
 
-use super::{Evidence, Explanation, Kind, Options, RunCosts, Verdict, suspects};
+use super::{Evidence, Explanation, RunCosts, SuspectKind, SuspectOptions, Verdict, suspects};
 
 /// A program: stacks, outermost first, and how many samples a run has of each.
 type Program = Vec<(Vec<&'static str>, f64)>;
@@ -91,13 +91,13 @@ impl Compared {
                 counted: false,
                 waits: false,
             };
-            suspects(&evidence, Options::default())
+            suspects(&evidence, SuspectOptions::default())
         };
         Self { joint, found }
     }
 
     /// The suspects' names, kinds and numbers of contexts.
-    fn suspects(&self) -> Vec<(String, Kind, usize)> {
+    fn suspects(&self) -> Vec<(String, SuspectKind, usize)> {
         (self.found.suspects.iter())
             .map(|finding| {
                 let frame = self.joint.tree.frame(finding.contexts[0]);
@@ -145,7 +145,11 @@ fn a_slower_function_is_named() {
     for seed in 0..20 {
         let compared = compare(&after, 3, seed);
         assert_eq!(compared.found.verdict, Verdict::Regressed, "seed {seed}");
-        assert_eq!(compared.suspects(), [("types".to_owned(), Kind::Slower, 1)], "seed {seed}");
+        assert_eq!(
+            compared.suspects(),
+            [("types".to_owned(), SuspectKind::Slower, 1)],
+            "seed {seed}"
+        );
         let suspect = &compared.found.suspects[0];
         held += u32::from(suspect.delta.low < 120.0 && suspect.delta.high > 120.0);
     }
@@ -155,7 +159,7 @@ fn a_slower_function_is_named() {
 #[test]
 fn one_function_in_two_contexts_is_one_suspect() {
     let after = slower(program(), |stack| if stack.ends_with(&["alloc"]) { 4.0 } else { 1.0 });
-    assert_eq!(compare(&after, 3, 5).suspects(), [("alloc".to_owned(), Kind::Slower, 2)]);
+    assert_eq!(compare(&after, 3, 5).suspects(), [("alloc".to_owned(), SuspectKind::Slower, 2)]);
 }
 
 #[test]
@@ -164,13 +168,13 @@ fn a_new_call_answers_for_all_below_it() {
     after.push((vec!["main", "emit", "code", "audit"], 70.0));
     after.push((vec!["main", "emit", "code", "audit", "read"], 60.0));
     after.push((vec!["main", "emit", "code", "audit", "lex"], 60.0));
-    assert_eq!(compare(&after, 3, 5).suspects(), [("audit".to_owned(), Kind::New, 1)]);
+    assert_eq!(compare(&after, 3, 5).suspects(), [("audit".to_owned(), SuspectKind::New, 1)]);
 }
 
 #[test]
 fn a_call_made_twice_as_often_answers_for_all_below_it() {
     let after = slower(program(), |stack| if stack.contains(&"check") { 2.0 } else { 1.0 });
-    assert_eq!(compare(&after, 5, 5).suspects(), [("check".to_owned(), Kind::MoreCalls, 1)]);
+    assert_eq!(compare(&after, 5, 5).suspects(), [("check".to_owned(), SuspectKind::MoreCalls, 1)]);
 }
 
 /// Thirty functions that take little each, below one of two callees.
@@ -191,7 +195,7 @@ fn thin_program() -> Program {
 fn costs_that_are_spread_thinly_below_one_callee_are_its() {
     let after = slower(thin_program(), |stack| if stack.contains(&"filter") { 4.0 } else { 1.0 });
     let compared = Compared::new(&runs(&thin_program(), 3, 1), &runs(&after, 3, 2));
-    assert_eq!(compared.suspects(), [("render".to_owned(), Kind::MoreCalls, 1)]);
+    assert_eq!(compared.suspects(), [("render".to_owned(), SuspectKind::MoreCalls, 1)]);
 }
 
 #[test]
@@ -201,7 +205,7 @@ fn what_does_not_grow_with_a_chain_is_above_the_call_that_is_made_more_often() {
     before.push((vec!["click", "filter", "refresh"], 12.0));
     let after = slower(before.clone(), |stack| if stack.contains(&"refresh") { 4.0 } else { 1.0 });
     let compared = Compared::new(&runs(&before, 3, 1), &runs(&after, 3, 2));
-    assert_eq!(compared.suspects(), [("refresh".to_owned(), Kind::MoreCalls, 1)]);
+    assert_eq!(compared.suspects(), [("refresh".to_owned(), SuspectKind::MoreCalls, 1)]);
 }
 
 #[test]
@@ -277,7 +281,7 @@ fn swapping_the_sides_makes_suspects_improvements() {
     let (grown, shrunk) = (deltas(&there.found.suspects), deltas(&back.found.improvements));
     assert_eq!(grown.len(), shrunk.len());
     assert!(grown.iter().zip(&shrunk).all(|(a, b)| (a - b).abs() < 20), "{grown:?} {shrunk:?}");
-    assert_eq!(back.found.improvements[0].kind, Kind::Faster);
+    assert_eq!(back.found.improvements[0].kind, SuspectKind::Faster);
 }
 
 #[test]

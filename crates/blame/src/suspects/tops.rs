@@ -13,7 +13,7 @@ use crate::special::{chi_squared_tail, student_quantile};
 
 /// Why a call answers for what is below it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Reason {
+pub(super) enum TopReason {
     /// It is only after.
     New,
     /// It is only before.
@@ -30,7 +30,7 @@ pub(super) struct Top {
     /// The class that is to blame: its own, or its caller's.
     pub(super) class: u32,
     /// Why.
-    pub(super) reason: Reason,
+    pub(super) reason: TopReason,
 }
 
 /// So many samples must be missing on the other side before a call counts as new or gone.
@@ -91,7 +91,7 @@ pub(super) fn tops(
                 let lowest = look.first_called_more(at);
                 let row = NodeId::new(visible.rows[lowest] as usize);
                 let class = evidence.joint.class[row.index()];
-                tops.push(Top { row, class, reason: Reason::Alike });
+                tops.push(Top { row, class, reason: TopReason::Alike });
                 at = skip;
                 continue;
             }
@@ -130,9 +130,9 @@ impl Look<'_> {
     fn on_one_side(&self, at: usize, sums: &mut Sums) -> Option<Top> {
         let Sides { before, after } = self.means(at);
         let (missing, there, reason) = if before == 0.0 && after > 0.0 {
-            (Side::Before, after, Reason::New)
+            (Side::Before, after, TopReason::New)
         } else if after == 0.0 && before > 0.0 {
-            (Side::After, before, Reason::Gone)
+            (Side::After, before, TopReason::Gone)
         } else {
             return None;
         };

@@ -3,7 +3,7 @@
 //! Compilers make methods and classes that are in no source, and number those without a name. Numbered ones are named
 //! here as the compiler does; the rest belongs to a class or method that is in the source.
 
-use super::{FrameQuery, FunctionKind, Location, Row, SourceIndex, Why, innermost};
+use super::{FrameQuery, FunctionKind, FunctionRow, Location, SourceIndex, Why, innermost};
 use crate::{Definition, Language};
 
 /// Class and method of a frame, if it has them.
@@ -46,7 +46,7 @@ impl SourceIndex {
             .iter()
             .all(|row| self.function(*row).is_some_and(|it| it.kind == FunctionKind::Initialiser));
         if let Some(line) = frame.line {
-            let around: Vec<Row> =
+            let around: Vec<FunctionRow> =
                 rows.iter().copied().filter(|row| self.holds(*row, line)).collect();
             if !around.is_empty() {
                 return self.locations(&around, 0.99, Why::FileLineAndName);
@@ -66,19 +66,19 @@ impl SourceIndex {
         self.locations(&rows, certainty, Why::FullName)
     }
 
-    fn named(&self, full: &str, types: &[(usize, usize)]) -> Vec<Row> {
+    fn named(&self, full: &str, types: &[(usize, usize)]) -> Vec<FunctionRow> {
         let mut files: Vec<usize> = types.iter().map(|(file, _)| *file).collect();
         files.dedup();
         let mut rows = Vec::new();
         for file in files {
             let functions = self.files[file].source.functions.iter().enumerate();
             let same = functions.filter(|(_, it)| it.name == full);
-            rows.extend(same.map(|(function, _)| Row { file, function }));
+            rows.extend(same.map(|(function, _)| FunctionRow { file, function }));
         }
         rows
     }
 
-    fn holds(&self, row: Row, line: u32) -> bool {
+    fn holds(&self, row: FunctionRow, line: u32) -> bool {
         self.function(row).is_some_and(|it| it.from_line <= line && line <= it.lines.1)
     }
 
@@ -100,7 +100,7 @@ impl SourceIndex {
                     continue;
                 }
                 let function = innermost(&indexed.source.functions, line);
-                let row = function.map(|function| Row { file: *file, function });
+                let row = function.map(|function| FunctionRow { file: *file, function });
                 found.extend(row.and_then(|row| self.location(row, 0.85, Why::FileAndLine)));
             }
             if !found.is_empty() {
@@ -144,10 +144,15 @@ impl SourceIndex {
     }
 
     /// The overloads that agree best with the parameters.
-    fn overloads(&self, rows: Vec<Row>, frame: &FrameQuery, class: &str) -> Vec<Row> {
+    fn overloads(
+        &self,
+        rows: Vec<FunctionRow>,
+        frame: &FrameQuery,
+        class: &str,
+    ) -> Vec<FunctionRow> {
         let Some(asked) = frame.signature.and_then(parameters) else { return rows };
         let outer = class.rsplit_once('$').map(|(outer, _)| simple(outer).to_owned());
-        let score = |row: &Row| -> Option<usize> {
+        let score = |row: &FunctionRow| -> Option<usize> {
             let own = self.function(*row)?.signature.as_deref()?;
             let own: Vec<&str> = own.trim_matches(['(', ')']).split(',').collect();
             let own = if own == [""] { &[][..] } else { &own[..] };

@@ -70,7 +70,7 @@ pub(super) fn symbol(name: &str) -> Symbol {
     }
     let name = without_brackets(name).replace("glob..", "init.");
     let (path, name) = go_path(&name);
-    let mut found = Reader::default().read(name);
+    let mut found = SymbolReader::default().read(name);
     found.path = path;
     // Rust's hash of a build.
     let hash = |part: &str| {
@@ -151,12 +151,12 @@ fn go_path(name: &str) -> (Option<String>, &str) {
 }
 
 #[derive(Default)]
-struct Reader {
+struct SymbolReader {
     found: Symbol,
     part: String,
 }
 
-impl Reader {
+impl SymbolReader {
     fn read(mut self, name: &str) -> Symbol {
         let letters: Vec<char> = name.chars().collect();
         let mut at = 0;

@@ -44,7 +44,7 @@ type Value<'a> = Spanned<DeValue<'a>>;
 
 /// The whole file.
 pub fn config(text: &str) -> Result<Config> {
-    let reader = Reader { text };
+    let reader = ConfigReader { text };
     let table = DeTable::parse(text).map_err(|error| ConfigError {
         line: reader.line(error.span().unwrap_or_default()),
         message: error.message().to_owned(),
@@ -117,11 +117,11 @@ impl Default for Settings {
     }
 }
 
-struct Reader<'t> {
+struct ConfigReader<'t> {
     text: &'t str,
 }
 
-impl Reader<'_> {
+impl ConfigReader<'_> {
     fn line(&self, span: Range<usize>) -> usize {
         let before = self.text.get(..span.start).unwrap_or(self.text);
         before.matches('\n').count() + 1

@@ -7,7 +7,7 @@ use perfblame_cct::{Side, Sides};
 use super::Why;
 use super::call_graph::{CallGraph, ROOT};
 use super::functions::Naming;
-use super::work::{Row, Work};
+use super::work::{FunctionRow, Work};
 
 /// Calls that both sides must have at least for names to be believed, unless they have all in common.
 const LEAST_CALLS: u32 = 3;
@@ -15,7 +15,7 @@ const LEAST_CALLS: u32 = 3;
 /// Matches functions with made-up names by these names, where they have no place and the component is of one build. With
 /// places, those tell more than any name.
 pub(super) fn match_same_builds(work: &mut Work<'_>, graphs: &Sides<CallGraph>) {
-    let is_wanted = |work: &Work<'_>, side: Side, row: Row| {
+    let is_wanted = |work: &Work<'_>, side: Side, row: FunctionRow| {
         work.naming[side][row as usize] == Naming::MadeUp && work.fact(side, row).place.is_none()
     };
     let homes = work.home.iter().flatten().max().map_or(0, |most| *most as usize + 1);

@@ -3,22 +3,22 @@
 use hashbrown::HashMap;
 use perfblame_cct::Side;
 
-use super::work::{NONE, Row, Work};
+use super::work::{FunctionRow, NONE, Work};
 use crate::SideTree;
 
 /// Stands for the caller of roots.
-pub(super) const ROOT: Row = NONE - 1;
+pub(super) const ROOT: FunctionRow = NONE - 1;
 
 /// Callers or callees of each function, for those that were open when the graph was made.
 #[derive(Default)]
 pub(super) struct Edges {
     start: Vec<u32>,
-    ends: Vec<(Row, u64)>,
+    ends: Vec<(FunctionRow, u64)>,
 }
 
 impl Edges {
     /// Edges sorted by their function.
-    fn of(functions: usize, edges: &[(Row, Row, u64)]) -> Self {
+    fn of(functions: usize, edges: &[(FunctionRow, FunctionRow, u64)]) -> Self {
         let mut start = vec![0u32; functions + 1];
         for (function, _, _) in edges {
             start[*function as usize + 1] += 1;
@@ -30,7 +30,7 @@ impl Edges {
     }
 
     /// The neighbours of a function, with weights.
-    pub fn of_function(&self, row: Row) -> &[(Row, u64)] {
+    pub fn of_function(&self, row: FunctionRow) -> &[(FunctionRow, u64)] {
         let row = row as usize;
         &self.ends[self.start[row] as usize..self.start[row + 1] as usize]
     }
@@ -56,9 +56,9 @@ impl CallGraph {
         let functions = work.class[side].len();
         let open: Vec<bool> = work.class[side].iter().map(|class| *class == NONE).collect();
         let inclusive = its.tree.inclusive(its.weights);
-        let function_of_frame: Vec<Row> =
-            its.symbols.frames().map(|(_, frame)| frame.function.index() as Row).collect();
-        let mut weights: HashMap<(Row, Row), u64> = HashMap::new();
+        let function_of_frame: Vec<FunctionRow> =
+            its.symbols.frames().map(|(_, frame)| frame.function.index() as FunctionRow).collect();
+        let mut weights: HashMap<(FunctionRow, FunctionRow), u64> = HashMap::new();
         for node in its.tree.nodes() {
             let function = |node| function_of_frame[its.tree.frame(node).index()];
             let callee = function(node);
@@ -70,7 +70,7 @@ impl CallGraph {
                 *sum = sum.saturating_add(weight);
             }
         }
-        let mut edges: Vec<(Row, Row, u64)> = weights
+        let mut edges: Vec<(FunctionRow, FunctionRow, u64)> = weights
             .into_iter()
             .map(|((caller, callee), weight)| (caller, callee, weight))
             .collect();
@@ -80,7 +80,7 @@ impl CallGraph {
             .roots()
             .fold(1, |sum: u64, root| sum.saturating_add(inclusive[root.index()].max(0) as u64));
         let mut through = vec![0u64; functions];
-        let is_open = |row: Row| open.get(row as usize).is_some_and(|open| *open);
+        let is_open = |row: FunctionRow| open.get(row as usize).is_some_and(|open| *open);
         let calls: Vec<_> = edges.iter().copied().filter(|edge| is_open(edge.0)).collect();
         let callees = Edges::of(functions, &calls);
         let mut called: Vec<_> = (edges.iter().filter(|edge| is_open(edge.1)))
@@ -97,7 +97,7 @@ impl CallGraph {
     }
 
     /// The share of the side's weight that goes through an open function.
-    pub fn share(&self, row: Row) -> f64 {
+    pub fn share(&self, row: FunctionRow) -> f64 {
         self.through[row as usize] as f64 / self.total as f64
     }
 }

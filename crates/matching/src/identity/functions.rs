@@ -14,7 +14,7 @@ use crate::SideTree;
 
 /// Where a function starts: line and column, 0 where unknown.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub(super) struct Place {
+pub(super) struct SourcePlace {
     pub line: u32,
     pub column: u32,
 }
@@ -27,7 +27,7 @@ pub(super) struct Facts {
     pub component: u32,
     /// The component without host, hashes and versions.
     pub home: u32,
-    pub place: Option<Place>,
+    pub place: Option<SourcePlace>,
     pub layers: Layers,
     pub naming: Naming,
     /// It is in the tree. Tables of symbols can hold what no context refers to.
@@ -184,9 +184,9 @@ fn used(side: &SideTree<'_>) -> Vec<bool> {
     used
 }
 
-fn place(line: Option<NonZeroU32>, column: Option<NonZeroU32>) -> Option<Place> {
+fn place(line: Option<NonZeroU32>, column: Option<NonZeroU32>) -> Option<SourcePlace> {
     let column = column.map_or(0, u32::from);
-    line.map(|line| Place { line: line.get(), column })
+    line.map(|line| SourcePlace { line: line.get(), column })
 }
 
 fn layers(layer: Layer) -> Layers {

@@ -9,7 +9,7 @@ use perfblame_cct::{NameKind, NameKinds, Side, Sides, normalise_name};
 use super::Why;
 use super::functions::{Facts, Naming};
 use super::places::match_unmoved;
-use super::work::{NONE, Row, Work};
+use super::work::{FunctionRow, NONE, Work};
 
 /// Two functions of equal names make a file a moved one; a single one can be an accident.
 const LEAST_VOTES: u32 = 2;
@@ -41,7 +41,7 @@ pub(super) fn match_names(work: &mut Work<'_>) {
         Some((fact.name, fact.component, fact.signature, fact.layers))
     });
     let namesakes = namesakes(work);
-    let alone = |work: &Work<'_>, side: Side, row: Row| {
+    let alone = |work: &Work<'_>, side: Side, row: FunctionRow| {
         chosen(work, side, row).filter(|_| !namesakes[side][row as usize])
     };
     work.pair_unique(Why::Component, 0.9, |work, side, row| {
@@ -99,11 +99,11 @@ fn namesakes(work: &Work<'_>) -> Sides<Vec<bool>> {
 
 /// A copy that the compiler made on one side only, such as `f.constprop.0`, is the function it was made of.
 fn join_copies(work: &mut Work<'_>) {
-    let is_copy = |work: &Work<'_>, side: Side, row: Row| {
+    let is_copy = |work: &Work<'_>, side: Side, row: FunctionRow| {
         let fact = work.fact(side, row);
         fact.naming == Naming::Chosen && work.functions.is_copy(fact)
     };
-    let copies: Vec<(Side, Row)> = (Side::BOTH.into_iter())
+    let copies: Vec<(Side, FunctionRow)> = (Side::BOTH.into_iter())
         .flat_map(|side| work.open(side).map(move |row| (side, row)))
         .filter(|(side, row)| is_copy(work, *side, *row))
         .collect();
@@ -141,7 +141,7 @@ fn find_moved_files(work: &mut Work<'_>) {
         present.resize(homes, false);
         work.home[side].iter().for_each(|home| present[*home as usize] = true);
     }
-    let mut names: HashMap<_, Sides<(Row, u32)>> = HashMap::new();
+    let mut names: HashMap<_, Sides<(FunctionRow, u32)>> = HashMap::new();
     for side in Side::BOTH {
         for row in work.open(side) {
             let fact = work.fact(side, row);

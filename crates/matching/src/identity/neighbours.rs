@@ -14,9 +14,9 @@ use perfblame_cct::{Side, Sides};
 use super::Why;
 use super::builds::match_same_builds;
 use super::call_graph::CallGraph;
-use super::functions::Place;
+use super::functions::SourcePlace;
 use super::places::{Places, like_name};
-use super::work::{NONE, Row, Work};
+use super::work::{FunctionRow, NONE, Work};
 use crate::SideTree;
 use features::Features;
 use score::{Evidence, Scale, Scored, score};
@@ -91,14 +91,18 @@ pub(super) fn match_neighbours(work: &mut Work<'_>, sides: Sides<&SideTree<'_>>)
 
 /// Pairs of open functions worth a look, each once, in order. Each side proposes, so that it does not matter which side
 /// is which.
-fn candidates(work: &Work<'_>, features: &Sides<Features>, places: &Places) -> Vec<(Row, Row)> {
-    let mut found: Vec<(Row, Row)> = Vec::new();
+fn candidates(
+    work: &Work<'_>,
+    features: &Sides<Features>,
+    places: &Places,
+) -> Vec<(FunctionRow, FunctionRow)> {
+    let mut found: Vec<(FunctionRow, FunctionRow)> = Vec::new();
     for side in Side::BOTH {
         let other = &features[side.other()];
         for row in work.open(side) {
             let layers = work.fact(side, row).layers;
             let home = work.home[side][row as usize];
-            let mut proposed: Vec<Row> = Vec::new();
+            let mut proposed: Vec<FunctionRow> = Vec::new();
             // Those of the same component first: there, a caller of hundreds elsewhere can tell something.
             for everywhere in [false, true] {
                 let mut postings: Vec<_> = (features[side].of_row(row).iter())
@@ -129,7 +133,7 @@ fn candidates(work: &Work<'_>, features: &Sides<Features>, places: &Places) -> V
         }
     }
     // Functions of like names in one gap, where there are few of them; their features may be too common to propose them.
-    let mut groups: HashMap<_, Sides<Vec<Row>>> = HashMap::new();
+    let mut groups: HashMap<_, Sides<Vec<FunctionRow>>> = HashMap::new();
     for side in Side::BOTH {
         for row in work.open(side) {
             let gap = places.gap(side, row);
@@ -154,11 +158,11 @@ fn candidates(work: &Work<'_>, features: &Sides<Features>, places: &Places) -> V
 }
 
 /// The best and the second best score of each function, by side.
-struct Best(Sides<HashMap<Row, (f64, f64)>>);
+struct Best(Sides<HashMap<FunctionRow, (f64, f64)>>);
 
 impl Best {
     fn of(scored: &[Scored]) -> Self {
-        let mut best: Sides<HashMap<Row, (f64, f64)>> = Sides::default();
+        let mut best: Sides<HashMap<FunctionRow, (f64, f64)>> = Sides::default();
         for found in scored {
             for (best, row) in best.iter_mut().zip([found.before, found.after]) {
                 let (first, second) = best.entry(row).or_insert((0.0, 0.0));
@@ -198,7 +202,7 @@ fn accept(work: &mut Work<'_>, scored: &[Scored], bar: f64) -> usize {
 /// like names and the same callers, there must be as many before as after, and they must keep their distances.
 fn match_in_order(work: &mut Work<'_>, evidence: &Evidence<'_>) -> usize {
     let places = &evidence.places;
-    let mut groups: HashMap<_, Sides<Vec<Row>>> = HashMap::new();
+    let mut groups: HashMap<_, Sides<Vec<FunctionRow>>> = HashMap::new();
     for (side, features) in evidence.features.each() {
         for row in work.open(side) {
             let gap = places.gap(side, row);
@@ -233,19 +237,23 @@ fn match_in_order(work: &mut Work<'_>, evidence: &Evidence<'_>) -> usize {
 
 /// True when from one function to the next it is about as far after as it was before. Where other functions were seen on
 /// the two sides, pairs by number are shifted against each other, and distances with them.
-fn keep_distances(work: &Work<'_>, pairs: impl Iterator<Item = (Row, Row)>) -> bool {
+fn keep_distances(
+    work: &Work<'_>,
+    pairs: impl Iterator<Item = (FunctionRow, FunctionRow)>,
+) -> bool {
     let places = pairs.filter_map(|(before, after)| {
         Some(Sides {
             before: work.fact(Side::Before, before).place?,
             after: work.fact(Side::After, after).place?,
         })
     });
-    let mut last: Option<Sides<Place>> = None;
+    let mut last: Option<Sides<SourcePlace>> = None;
     for places in places {
         if let Some(above) = last {
             let is_one_line =
                 Side::BOTH.into_iter().all(|side| above[side].line == places[side].line);
-            let at = |place: Place| i64::from(if is_one_line { place.column } else { place.line });
+            let at =
+                |place: SourcePlace| i64::from(if is_one_line { place.column } else { place.line });
             let Sides { before: was, after: is } =
                 Sides::of(|side| at(places[side]) - at(above[side]));
             // Two in one place have no order.
@@ -286,7 +294,7 @@ fn merge_undecided(work: &mut Work<'_>, scored: &[Scored]) {
     }
     let mut classes: HashMap<u32, u32> = HashMap::new();
     for side in [Side::After, Side::Before] {
-        for row in 0..work.class[side].len() as Row {
+        for row in 0..work.class[side].len() as FunctionRow {
             let number = if side == Side::Before { row } else { befores as u32 + row };
             let group = root(&mut first, number);
             // A group starts with a function before, and has one after.

@@ -8,8 +8,8 @@ use hashbrown::HashMap;
 use perfblame_cct::{Side, Sides};
 
 use super::Why;
-use super::functions::{Naming, Place};
-use super::work::{NONE, Row, Work};
+use super::functions::{Naming, SourcePlace};
+use super::work::{FunctionRow, NONE, Work};
 
 /// Of the named functions of a file, so many in ten must start where they did for the file to be unchanged.
 const UNMOVED_IN_TEN: u32 = 9;
@@ -64,8 +64,8 @@ pub(super) fn match_unmoved(work: &mut Work<'_>) {
 /// Anchors on both sides of a stretch of a file, each as its place before and after.
 #[derive(Clone, Copy, Debug, Default)]
 struct Gap {
-    low: Option<Sides<Place>>,
-    high: Option<Sides<Place>>,
+    low: Option<Sides<SourcePlace>>,
+    high: Option<Sides<SourcePlace>>,
 }
 
 /// What places say about two functions of one file.
@@ -92,7 +92,7 @@ pub(super) struct Places {
 impl Places {
     pub fn of(work: &Work<'_>) -> Self {
         let homes = work.home.iter().flatten().max().map_or(0, |most| *most as usize + 1);
-        let mut anchors: Vec<(u32, Sides<Place>)> = Vec::new();
+        let mut anchors: Vec<(u32, Sides<SourcePlace>)> = Vec::new();
         for (before, after, _, _) in &work.pairs {
             let home = work.home.before[*before as usize];
             if let (Some(from), Some(to)) =
@@ -104,7 +104,7 @@ impl Places {
             }
         }
         // Who shares its place with another is no anchor: nothing can be said to stand between the two.
-        let mut sharing: HashMap<(u32, Side, Place), u32> = HashMap::new();
+        let mut sharing: HashMap<(u32, Side, SourcePlace), u32> = HashMap::new();
         for (home, places) in &anchors {
             for (side, place) in places.each() {
                 *sharing.entry((*home, side, *place)).or_default() += 1;
@@ -118,7 +118,7 @@ impl Places {
         let mut gaps = Vec::new();
         // By file: its first gap and its anchors, those that keep the order of all others.
         let mut first_gap = vec![NONE; homes];
-        let mut chain: Vec<Sides<Place>> = Vec::new();
+        let mut chain: Vec<Sides<SourcePlace>> = Vec::new();
         let mut chain_of = vec![(0usize, 0usize); homes];
         for group in anchors.chunk_by(|one, other| one.0 == other.0) {
             let home = group[0].0 as usize;
@@ -152,7 +152,7 @@ impl Places {
     }
 
     /// The gap of an open function; [`NONE`] when it has no place.
-    pub fn gap(&self, side: Side, row: Row) -> u32 {
+    pub fn gap(&self, side: Side, row: FunctionRow) -> u32 {
         self.gap_of[side][row as usize]
     }
 
@@ -162,7 +162,7 @@ impl Places {
         gap.low.zip(gap.high).is_some_and(|(low, high)| moved_alike(low, high) != Alike::No)
     }
 
-    pub fn fit(&self, work: &Work<'_>, before: Row, after: Row) -> Fit {
+    pub fn fit(&self, work: &Work<'_>, before: FunctionRow, after: FunctionRow) -> Fit {
         if work.home.before[before as usize] != work.home.after[after as usize] {
             return Fit::Unknown;
         }
@@ -175,7 +175,7 @@ impl Places {
             return Fit::Against;
         }
         let Gap { low, high } = self.gaps[gap as usize];
-        let alike = |anchor: Option<Sides<Place>>| {
+        let alike = |anchor: Option<Sides<SourcePlace>>| {
             anchor.map_or(Alike::No, |anchor| moved_alike(anchor, Sides::new(from, to)))
         };
         match (self.is_rigid(gap), alike(low).max(alike(high))) {
@@ -202,10 +202,10 @@ impl Places {
                 Side::After => Some(place),
                 Side::Before if place.line == from.line => (place.column.checked_sub(from.column))
                     .and_then(|more| to.column.checked_add(more))
-                    .map(|column| Place { line: to.line, column }),
+                    .map(|column| SourcePlace { line: to.line, column }),
                 Side::Before => (place.line.checked_sub(from.line))
                     .and_then(|more| to.line.checked_add(more))
-                    .map(|line| Place { line, ..place }),
+                    .map(|line| SourcePlace { line, ..place }),
             };
             Some((gap, expected?, like_name(work, side, row)))
         });
@@ -214,7 +214,7 @@ impl Places {
 }
 
 /// What functions must have in common for their places to tell them: the name, or that it says nothing.
-pub(super) fn like_name(work: &Work<'_>, side: Side, row: Row) -> (Naming, u32) {
+pub(super) fn like_name(work: &Work<'_>, side: Side, row: FunctionRow) -> (Naming, u32) {
     match work.naming[side][row as usize] {
         Naming::Chosen => (Naming::Chosen, work.functions.base(work.fact(side, row))),
         nothing => (nothing, 0),
@@ -231,10 +231,10 @@ enum Alike {
 
 /// Between anchors that moved apart, edits moved it by something between the two; much else would take edits that undo
 /// each other.
-fn between(low: Sides<Place>, high: Sides<Place>, this: Sides<Place>) -> Fit {
+fn between(low: Sides<SourcePlace>, high: Sides<SourcePlace>, this: Sides<SourcePlace>) -> Fit {
     let is_one_line = Side::BOTH.into_iter().all(|side| low[side].line == high[side].line);
-    let at = |place: Place| i64::from(if is_one_line { place.column } else { place.line });
-    let shift = |place: Sides<Place>| at(place.after) - at(place.before);
+    let at = |place: SourcePlace| i64::from(if is_one_line { place.column } else { place.line });
+    let shift = |place: Sides<SourcePlace>| at(place.after) - at(place.before);
     let (least, most) = (shift(low).min(shift(high)), shift(low).max(shift(high)));
     let slack = 1 + (at(high.before) - at(low.before)) / 20;
     match shift(this) {
@@ -245,7 +245,7 @@ fn between(low: Sides<Place>, high: Sides<Place>, this: Sides<Place>) -> Fit {
 }
 
 /// Whether two functions, each with its place before and after, moved alike. On one line they move by columns.
-fn moved_alike(one: Sides<Place>, other: Sides<Place>) -> Alike {
+fn moved_alike(one: Sides<SourcePlace>, other: Sides<SourcePlace>) -> Alike {
     let shift = |before: u32, after: u32| i64::from(after) - i64::from(before);
     let lines = [one, other].map(|place| shift(place.before.line, place.after.line));
     let columns = [one, other].map(|place| shift(place.before.column, place.after.column));
@@ -261,7 +261,7 @@ fn moved_alike(one: Sides<Place>, other: Sides<Place>) -> Alike {
 
 /// Those that every longest sequence with growing places on both sides has: who was moved within the file is left out,
 /// and if it could be either of two, both are. Asking from the after side gives the same.
-fn in_order(group: &[(u32, Sides<Place>)]) -> Vec<Sides<Place>> {
+fn in_order(group: &[(u32, Sides<SourcePlace>)]) -> Vec<Sides<SourcePlace>> {
     let upto = longest(group.iter().map(|(_, place)| (place.after.line, place.after.column)));
     let mirrored = group
         .iter()
@@ -300,8 +300,8 @@ fn longest(places: impl Iterator<Item = (u32, u32)>) -> Vec<u32> {
 mod tests {
     use super::*;
 
-    fn place(line: u32, column: u32) -> Place {
-        Place { line, column }
+    fn place(line: u32, column: u32) -> SourcePlace {
+        SourcePlace { line, column }
     }
 
     #[test]
@@ -321,7 +321,7 @@ mod tests {
         let group = |pairs: &[(u32, u32)]| -> Vec<_> {
             pairs.iter().map(|(from, to)| (1, Sides::new(place(*from, 0), place(*to, 0)))).collect()
         };
-        let lines = |chain: Vec<Sides<Place>>| -> Vec<u32> {
+        let lines = |chain: Vec<Sides<SourcePlace>>| -> Vec<u32> {
             chain.iter().map(|anchor| anchor.before.line).collect()
         };
         assert_eq!(lines(in_order(&group(&[(1, 1), (2, 9), (3, 3), (4, 4)]))), [1, 3, 4]);

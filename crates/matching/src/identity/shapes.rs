@@ -13,7 +13,7 @@ use perfblame_cct::{FunctionShape, ScriptShapes, Side, Sides, Symbols};
 
 use super::Why;
 use super::functions::Naming;
-use super::work::{NONE, Row, Work};
+use super::work::{FunctionRow, NONE, Work};
 use crate::SideTree;
 
 /// Functions with fewer tokens look like many others.
@@ -70,7 +70,7 @@ fn scripts(
         else {
             continue;
         };
-        if home == 0 || !work.fact(side, id.index() as Row).is_used {
+        if home == 0 || !work.fact(side, id.index() as FunctionRow).is_used {
             continue;
         }
         found
@@ -94,8 +94,8 @@ fn take(
     which: Which,
 ) {
     let at = Sides::of(|side| {
-        let mut at: HashMap<(u32, u32), Row> = HashMap::new();
-        let open: Vec<Row> = work.open(side).collect();
+        let mut at: HashMap<(u32, u32), FunctionRow> = HashMap::new();
+        let open: Vec<FunctionRow> = work.open(side).collect();
         for row in open {
             let fact = work.fact(side, row);
             if let Some(place) = fact.place.filter(|_| fact.home == home) {

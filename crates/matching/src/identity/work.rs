@@ -8,10 +8,10 @@ use super::functions::{Facts, Functions, Naming};
 use super::{FunctionMatch, Identity, Why};
 
 /// A function of a side, by row.
-pub(super) type Row = u32;
+pub(super) type FunctionRow = u32;
 
 /// Stands for no row.
-pub(super) const NONE: Row = Row::MAX;
+pub(super) const NONE: FunctionRow = FunctionRow::MAX;
 
 /// Classes as far as they are settled, and the homes of functions as far as moved files are known.
 pub(super) struct Work<'a> {
@@ -23,7 +23,7 @@ pub(super) struct Work<'a> {
     /// How much the name of each function says, by side.
     pub naming: Sides<Vec<Naming>>,
     /// Pairs in the order they were found, with why and how sure.
-    pub pairs: Vec<(Row, Row, Why, f64)>,
+    pub pairs: Vec<(FunctionRow, FunctionRow, Why, f64)>,
     classes: u32,
 }
 
@@ -36,19 +36,19 @@ impl<'a> Work<'a> {
         Self { functions, class, home, naming, pairs: Vec::new(), classes: 0 }
     }
 
-    pub fn fact(&self, side: Side, row: Row) -> &Facts {
+    pub fn fact(&self, side: Side, row: FunctionRow) -> &Facts {
         &self.functions.facts[side][row as usize]
     }
 
-    pub fn is_open(&self, side: Side, row: Row) -> bool {
+    pub fn is_open(&self, side: Side, row: FunctionRow) -> bool {
         self.class[side][row as usize] == NONE
     }
 
     /// Functions of the tree without a class, in order.
-    pub fn open(&self, side: Side) -> impl Iterator<Item = Row> + '_ {
+    pub fn open(&self, side: Side) -> impl Iterator<Item = FunctionRow> + '_ {
         let rows = self.class[side].iter().zip(&self.functions.facts[side]).enumerate();
         let open = rows.filter(|(_, (class, fact))| **class == NONE && fact.is_used);
-        open.map(|(row, _)| row as Row)
+        open.map(|(row, _)| row as FunctionRow)
     }
 
     pub fn is_anything_open(&self) -> bool {
@@ -69,7 +69,7 @@ impl<'a> Work<'a> {
     }
 
     /// Makes two open functions one.
-    pub fn pair(&mut self, before: Row, after: Row, why: Why, certainty: f64) {
+    pub fn pair(&mut self, before: FunctionRow, after: FunctionRow, why: Why, certainty: f64) {
         self.class.before[before as usize] = self.classes;
         self.class.after[after as usize] = self.classes;
         self.classes += 1;
@@ -77,7 +77,7 @@ impl<'a> Work<'a> {
     }
 
     /// Gives an open function the class of another, matched one of either side.
-    pub fn join(&mut self, side: Side, row: Row, class: u32) {
+    pub fn join(&mut self, side: Side, row: FunctionRow, class: u32) {
         self.class[side][row as usize] = class;
     }
 
@@ -92,9 +92,9 @@ impl<'a> Work<'a> {
         &mut self,
         why: Why,
         certainty: f64,
-        key: impl Fn(&Self, Side, Row) -> Option<K>,
+        key: impl Fn(&Self, Side, FunctionRow) -> Option<K>,
     ) {
-        let mut buckets: HashMap<K, Sides<(Row, u32)>> =
+        let mut buckets: HashMap<K, Sides<(FunctionRow, u32)>> =
             HashMap::with_capacity(self.open(Side::Before).count());
         for side in Side::BOTH {
             for row in self.open(side) {
@@ -110,7 +110,7 @@ impl<'a> Work<'a> {
             Sides { before: (before, 1), after: (after, 1) } => Some((before, after)),
             _ => None,
         });
-        let mut found: Vec<(Row, Row)> = alone.collect();
+        let mut found: Vec<(FunctionRow, FunctionRow)> = alone.collect();
         found.sort_unstable();
         for (before, after) in found {
             self.pair(before, after, why, certainty);

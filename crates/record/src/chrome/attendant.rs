@@ -6,7 +6,7 @@
 
 use serde_json::{Value, json};
 
-use super::connection::Event;
+use super::connection::BrowserEvent;
 
 /// A call without an answer: session, method, parameters.
 pub type Sent = (Option<String>, &'static str, Value);
@@ -68,7 +68,7 @@ impl Attendant {
     }
 
     /// Looks at an event and says what to answer.
-    pub fn see(&mut self, event: &Event) -> Vec<Sent> {
+    pub fn see(&mut self, event: &BrowserEvent) -> Vec<Sent> {
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let params = &event.params;
         match &*event.method {
@@ -148,8 +148,8 @@ impl Attendant {
 mod tests {
     use super::*;
 
-    fn event(method: &str, params: Value) -> Event {
-        Event { session: Some("page".to_owned()), method: method.to_owned(), params }
+    fn event(method: &str, params: Value) -> BrowserEvent {
+        BrowserEvent { session: Some("page".to_owned()), method: method.to_owned(), params }
     }
 
     #[test]

@@ -70,7 +70,7 @@ impl<'a> Until<'a> {
 
 /// Something that a browser told by itself.
 #[derive(Clone, Debug)]
-pub struct Event {
+pub struct BrowserEvent {
     /// The session it is of; none for the browser's own.
     pub session: Option<String>,
     /// Its name, such as `Page.loadEventFired`.
@@ -91,7 +91,7 @@ struct Link {
 
 struct Shared {
     next: AtomicU64,
-    state: Mutex<State>,
+    state: Mutex<ConnectionState>,
     trace: Mutex<Option<TraceSink>>,
 }
 
@@ -99,7 +99,7 @@ struct Shared {
 pub type TraceSink = Box<dyn FnMut(&[&RawValue]) + Send>;
 
 #[derive(Default)]
-struct State {
+struct ConnectionState {
     calls: BTreeMap<u64, Call>,
     listeners: Vec<Listener>,
     /// Sessions that are over.
@@ -130,7 +130,7 @@ enum Gone {
 struct Listener {
     session: Option<Arc<str>>,
     methods: Vec<String>,
-    events: SyncSender<Event>,
+    events: SyncSender<BrowserEvent>,
 }
 
 /// A message as it arrives. Nothing is taken apart that nobody asked for.
@@ -272,7 +272,7 @@ impl Shared {
             return;
         }
         let params = wire.params.and_then(|params| serde_json::from_str(params.get()).ok());
-        let event = Event {
+        let event = BrowserEvent {
             session: wire.session.map(Cow::into_owned),
             method: method.into_owned(),
             params: params.unwrap_or(Value::Null),
@@ -312,9 +312,9 @@ impl WireError {
     }
 }
 
-impl State {
+impl ConnectionState {
     /// Sessions end with their target.
-    fn see(&mut self, event: &Event) {
+    fn see(&mut self, event: &BrowserEvent) {
         let (session, gone) = match &*event.method {
             "Inspector.targetCrashed" => (event.session.clone(), Gone::Crashed),
             "Target.detachedFromTarget" => {
@@ -471,7 +471,7 @@ impl Gone {
 
 /// Events as they come.
 pub struct Events<'a> {
-    receiver: Receiver<Event>,
+    receiver: Receiver<BrowserEvent>,
     session: Session<'a>,
 }
 
@@ -483,7 +483,7 @@ impl<'a> Events<'a> {
     }
 
     /// The next one.
-    pub fn next(&self, doing: &str) -> Result<Event, ChromeError> {
+    pub fn next(&self, doing: &str) -> Result<BrowserEvent, ChromeError> {
         loop {
             if let Some(event) = self.receive(self.session.until.tick())? {
                 return Ok(event);
@@ -493,7 +493,7 @@ impl<'a> Events<'a> {
     }
 
     /// The next one, or nothing when none comes for so long.
-    pub fn next_within(&self, time: Duration) -> Result<Option<Event>, ChromeError> {
+    pub fn next_within(&self, time: Duration) -> Result<Option<BrowserEvent>, ChromeError> {
         let until = self.session.until.at_most(time);
         loop {
             if let Some(event) = self.receive(until.tick())? {
@@ -511,8 +511,8 @@ impl<'a> Events<'a> {
     pub fn wait_for(
         &self,
         doing: &str,
-        mut fits: impl FnMut(&Event) -> bool,
-    ) -> Result<Event, ChromeError> {
+        mut fits: impl FnMut(&BrowserEvent) -> bool,
+    ) -> Result<BrowserEvent, ChromeError> {
         loop {
             let event = self.next(doing)?;
             if fits(&event) {
@@ -521,7 +521,7 @@ impl<'a> Events<'a> {
         }
     }
 
-    fn receive(&self, time: Duration) -> Result<Option<Event>, ChromeError> {
+    fn receive(&self, time: Duration) -> Result<Option<BrowserEvent>, ChromeError> {
         match self.receiver.recv_timeout(time) {
             Ok(event) => Ok(Some(event)),
             Err(RecvTimeoutError::Timeout) => Ok(None),

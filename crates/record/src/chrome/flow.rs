@@ -24,7 +24,7 @@ use std::time::Duration;
 pub use failure::StepFailure;
 pub use parse::FlowError;
 pub use replay::{ReplayOptions, Replayed, replay};
-pub use selector::{Kind, Part, Selector};
+pub use selector::{Selector, SelectorKind, SelectorPart};
 
 /// A recording: steps to take in a page, in order.
 #[derive(Clone, Debug, PartialEq)]

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::connection::Event;
+use super::connection::BrowserEvent;
 use super::{ChromeError, Page};
 
 /// How long the network has to be quiet for the browser to say so.
@@ -126,7 +126,7 @@ struct Progress {
 }
 
 impl Progress {
-    fn see(&mut self, event: &Event, frame: &str) {
+    fn see(&mut self, event: &BrowserEvent, frame: &str) {
         let params = &event.params;
         if params["frameId"] != frame {
             return;
@@ -196,7 +196,7 @@ mod tests {
                 "frameId": frame, "loaderId": loader, "name": name, "timestamp": timestamp
             });
             let method = "Page.lifecycleEvent".to_owned();
-            progress.see(&Event { session: None, method, params }, "main");
+            progress.see(&BrowserEvent { session: None, method, params }, "main");
             (progress.load, progress.quiet)
         };
         assert_eq!(see("main", "blank", "load", 0.5), (None, None));

@@ -150,13 +150,13 @@ fn weights(page: &Page<'_>, stages: &Stages, out: &mut dyn Write) -> io::Result<
     Ok(folded)
 }
 
-type Row<'a> = (Vec<String>, &'a [FunctionView], Vec<String>);
+type StageRow<'a> = (Vec<String>, &'a [FunctionView], Vec<String>);
 
 /// A table whose last column is a path with what is to say below it.
 fn rows_of(
     page: &Page<'_>,
     head: &[&str],
-    rows: &[Row<'_>],
+    rows: &[StageRow<'_>],
     out: &mut dyn Write,
 ) -> io::Result<bool> {
     let width = |column: usize| {

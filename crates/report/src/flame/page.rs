@@ -200,14 +200,14 @@ enum What {
     Cut(usize),
 }
 
-struct Row {
+struct FlameRow {
     parent: Option<usize>,
     what: What,
 }
 
 /// The contexts that are drawn, parents first.
 struct Kept {
-    rows: Vec<Row>,
+    rows: Vec<FlameRow>,
     /// The row where each node's own value goes.
     place: Vec<u32>,
     cut: usize,
@@ -240,12 +240,12 @@ impl Kept {
             let parent = above.map(|above| kept.place[above.index()] as usize);
             if large[node.index()] {
                 kept.place.push(kept.rows.len() as u32);
-                kept.rows.push(Row { parent, what: What::Node(node) });
+                kept.rows.push(FlameRow { parent, what: What::Node(node) });
                 continue;
             }
             is_cut[node.index()] = true;
             let row = *rest.entry(parent).or_insert_with(|| {
-                kept.rows.push(Row { parent, what: What::Cut(0) });
+                kept.rows.push(FlameRow { parent, what: What::Cut(0) });
                 kept.rows.len() - 1
             });
             kept.count(row as u32);
@@ -256,7 +256,7 @@ impl Kept {
 
     fn count(&mut self, row: u32) {
         self.cut += 1;
-        if let Some(Row { what: What::Cut(contexts), .. }) = self.rows.get_mut(row as usize) {
+        if let Some(FlameRow { what: What::Cut(contexts), .. }) = self.rows.get_mut(row as usize) {
             *contexts += 1;
         }
     }

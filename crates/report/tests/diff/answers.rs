@@ -1,9 +1,9 @@
 //! Answers made by hand: every verdict, every kind, every method, and names that mean harm.
 
 use perfblame_analysis::{
-    Candidate, CodeChange, CriticalGraph, CriticalNode, Diff, Estimate, FunctionView, Kind, Method,
+    Candidate, CodeChange, CriticalGraph, CriticalNode, Diff, Estimate, FunctionView, Method,
     PartTotal, PathFunction, RankedPath, RuntimeCost, Side, SideTotals, Sides, StagePart,
-    StageReason, StagedSubtree, Stages, Suspect, Threshold, Verdict, WeightChange,
+    StageReason, StagedSubtree, Stages, Suspect, SuspectKind, Threshold, Verdict, WeightChange,
 };
 use perfblame_cct::{CallSite, Layer, Metric, Unit, Warning};
 
@@ -70,7 +70,7 @@ pub fn compared(verdict: Verdict, before: &[f64], after: &[f64]) -> Diff {
 }
 
 /// A suspect at the end of a path, with costs in milliseconds.
-pub fn suspect(rank: usize, kind: Kind, path: &str, before: f64, after: f64) -> Suspect {
+pub fn suspect(rank: usize, kind: SuspectKind, path: &str, before: f64, after: f64) -> Suspect {
     let path: Vec<FunctionView> = path.split(' ').map(function).collect();
     let delta = (after - before) * MS;
     let runs = |cost: f64| vec![cost * 0.98 * MS, cost * MS, cost * 1.03 * MS];
@@ -114,14 +114,14 @@ pub fn regressed() -> Diff {
                 why: Some("it is the function itself; a loop is new".to_owned()),
                 score: Some(1.0),
             }],
-            ..suspect(1, Kind::New, path, 0.0, 1920.0)
+            ..suspect(1, SuspectKind::New, path, 0.0, 1920.0)
         },
         Suspect {
             share: 0.09,
             calls: Some(Sides::new(12.0, 31.0)),
             ..suspect(
                 2,
-                Kind::MoreCalls,
+                SuspectKind::MoreCalls,
                 "(root) tick@loop.js:5 (anonymous)@loop.js:19",
                 110.0,
                 310.0,
@@ -132,14 +132,21 @@ pub fn regressed() -> Diff {
             p_value: None,
             was: Some(function("parseHeader@lib/parse.js:3")),
             notes: vec!["matched by its callees, 80 % sure".to_owned()],
-            ..suspect(3, Kind::Slower, "(root) load@io.js:1 parse@lib/parse.js:3", 400.0, 466.0)
+            ..suspect(
+                3,
+                SuspectKind::Slower,
+                "(root) load@io.js:1 parse@lib/parse.js:3",
+                400.0,
+                466.0,
+            )
         },
     ];
     diff.improvements = vec![Suspect {
         share: 0.02,
-        ..suspect(1, Kind::Gone, "(root) tick@loop.js:5 poll@loop.js:44", 44.0, 0.0)
+        ..suspect(1, SuspectKind::Gone, "(root) tick@loop.js:5 poll@loop.js:44", 44.0, 0.0)
     }];
-    diff.moved = vec![suspect(1, Kind::Moved, "(root) load@io.js:1 read@io.js:30", 5.0, 61.0)];
+    diff.moved =
+        vec![suspect(1, SuspectKind::Moved, "(root) load@io.js:1 read@io.js:30", 5.0, 61.0)];
     diff.minor = (4, 7.0 * MS);
     diff.runtime = vec![
         RuntimeCost {
@@ -176,7 +183,13 @@ pub fn improved() -> Diff {
     let mut diff = compared(Verdict::Improved, &[6310.0, 6290.0], &[4080.0, 4100.0, 4190.0]);
     diff.improvements = vec![Suspect {
         share: 0.96,
-        ..suspect(1, Kind::Faster, "main@app.c render@render.c:20 blit@render.c:88", 2600.0, 450.0)
+        ..suspect(
+            1,
+            SuspectKind::Faster,
+            "main@app.c render@render.c:20 blit@render.c:88",
+            2600.0,
+            450.0,
+        )
     }];
     diff
 }
@@ -188,7 +201,7 @@ pub fn inconclusive() -> Diff {
     diff.suspects = vec![Suspect {
         share: 0.8,
         p_value: Some(0.3),
-        ..suspect(1, Kind::Slower, "main@app.c render@render.c:20", 900.0, 1060.0)
+        ..suspect(1, SuspectKind::Slower, "main@app.c render@render.c:20", 900.0, 1060.0)
     }];
     diff
 }
@@ -278,7 +291,7 @@ pub fn evil() -> Diff {
         function: function.clone(),
         path: vec![function; 300],
         notes: vec![name.to_owned()],
-        ..suspect(1, Kind::Slower, "x", 1e-4, 9e-4)
+        ..suspect(1, SuspectKind::Slower, "x", 1e-4, 9e-4)
     }];
     diff.warnings = vec![Warning { code: "evil".to_owned(), message: name.to_owned(), count: 12 }];
     diff
@@ -295,7 +308,7 @@ pub fn many() -> Diff {
             share: 0.5 / rank as f64,
             ..suspect(
                 rank,
-                Kind::Slower,
+                SuspectKind::Slower,
                 &format!("{deep} alloc::collections::btree::map::BTreeMap<K,V>::insert_{rank}@btree/map.rs:{rank}"),
                 10.0,
                 10.0 + 900.0 / rank as f64,

@@ -2,7 +2,8 @@
 
 use perfblame_analysis::{
     CodeChange, CriticalGraph, CriticalNode, Diff, DiffRow, DiffTree, Estimate, Fate, FunctionView,
-    Kind, Method, PathFunction, RankedPath, RuntimeCost, SideTotals, Sides, Suspect, Verdict,
+    Method, PathFunction, RankedPath, RuntimeCost, SideTotals, Sides, Suspect, SuspectKind,
+    Verdict,
 };
 use perfblame_cct::{Layer, Metric, Unit, Warning};
 
@@ -84,7 +85,7 @@ pub fn bare() -> Diff {
 pub fn suspect(
     tree: &DiffTree,
     rank: usize,
-    kind: Kind,
+    kind: SuspectKind,
     contexts: &[usize],
     share: f64,
 ) -> Suspect {
@@ -143,7 +144,7 @@ pub fn everything() -> (Diff, DiffTree) {
         (0, "(idle)", 400.0, 380.0, Kept),
         (0, "(garbage collector)", 5.0, 11.0, Kept),
     ]);
-    let mut first = suspect(&tree, 1, Kind::New, &[5, 15], 0.83);
+    let mut first = suspect(&tree, 1, SuspectKind::New, &[5, 15], 0.83);
     first.calls = Some(Sides::new(0.0, 1204.0));
     first.changes.push(CodeChange {
         kind: "added".to_owned(),
@@ -154,12 +155,12 @@ pub fn everything() -> (Diff, DiffTree) {
         hunks: vec!["@@ -40,0 +41,18 @@ layer".to_owned()],
         ..CodeChange::default()
     });
-    let mut second = suspect(&tree, 2, Kind::Slower, &[12], 0.068);
+    let mut second = suspect(&tree, 2, SuspectKind::Slower, &[12], 0.068);
     second.notes.push("Was matched by its callees, 80 % sure.".to_owned());
     second.was = Some(function("fillDraw", "map.js", 127));
-    let gone = suspect(&tree, 1, Kind::Gone, &[8], -0.07);
-    let faster = suspect(&tree, 2, Kind::Faster, &[7], -0.09);
-    let moved = suspect(&tree, 1, Kind::Moved, &[9], 0.0);
+    let gone = suspect(&tree, 1, SuspectKind::Gone, &[8], -0.07);
+    let faster = suspect(&tree, 2, SuspectKind::Faster, &[7], -0.09);
+    let moved = suspect(&tree, 1, SuspectKind::Moved, &[9], 0.0);
     let runtime =
         [(16, 400.0, 380.0), (17, 5.0, 11.0)].map(|(row, before, after): (usize, _, _)| {
             RuntimeCost {
@@ -290,9 +291,9 @@ pub fn hostile() -> (Diff, DiffTree) {
     for function in &mut tree.functions {
         function.component = Some("<b>file</b>.js".to_owned());
     }
-    let mut first = suspect(&tree, 1, Kind::Slower, &[0], 0.5);
+    let mut first = suspect(&tree, 1, SuspectKind::Slower, &[0], 0.5);
     first.notes.push(HOSTILE[1].to_owned());
-    let second = suspect(&tree, 2, Kind::Slower, &[4], 0.2);
+    let second = suspect(&tree, 2, SuspectKind::Slower, &[4], 0.2);
     let diff = Diff {
         verdict: Verdict::Regressed,
         suspects: vec![first, second],
@@ -344,6 +345,6 @@ pub fn large(contexts: usize) -> (Diff, DiffTree) {
     let tree = DiffTree { functions, rows };
     let contexts: Vec<usize> =
         (0..tree.rows.len()).filter(|row| tree.rows[*row].function == 11).collect();
-    let first = suspect(&tree, 1, Kind::Slower, &contexts, 0.3);
+    let first = suspect(&tree, 1, SuspectKind::Slower, &contexts, 0.3);
     (Diff { verdict: Verdict::Regressed, suspects: vec![first], ..bare() }, tree)
 }

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::Holder;
-use crate::tokens::{Kind, Tokens};
+use crate::tokens::{TokenKind, Tokens};
 
 /// A bracket that is open.
 #[derive(Clone, Copy, Debug)]
@@ -38,19 +38,19 @@ pub(super) fn holder_of(
         around = None;
     }
     match tokens.kind(before) {
-        Some(Kind::Arrow) => Holder::Returned,
-        Some(Kind::Word) => match tokens.bytes(before) {
+        Some(TokenKind::Arrow) => Holder::Returned,
+        Some(TokenKind::Word) => match tokens.bytes(before) {
             b"return" => Holder::Returned,
             b"default" => range(tokens, before, before).map_or(Holder::Unknown, Holder::Declared),
             _ => Holder::Unknown,
         },
-        Some(Kind::Open) if tokens.is(before, b"(") => argument(tokens, before, 1),
-        Some(Kind::Open) if tokens.is(before, b"[") => Holder::Element,
+        Some(TokenKind::Open) if tokens.is(before, b"(") => argument(tokens, before, 1),
+        Some(TokenKind::Open) if tokens.is(before, b"[") => Holder::Element,
         // An attribute of a tag: `<a onClick={() => …}>`.
-        Some(Kind::Open) if before >= 2 && tokens.is(before - 1, b"=") => {
+        Some(TokenKind::Open) if before >= 2 && tokens.is(before - 1, b"=") => {
             assigned(tokens, before - 2)
         }
-        Some(Kind::Sign) => match tokens.bytes(before) {
+        Some(TokenKind::Sign) => match tokens.bytes(before) {
             b"=" | b"||=" | b"&&=" | b"??=" if before > 0 => assigned(tokens, before - 1),
             b":" if before > 0 => key(tokens, before - 1),
             b"," => match around {
@@ -69,7 +69,7 @@ pub(super) fn holder_of(
 /// The name of a class: its own, or that of what it is assigned to.
 pub(super) fn class_name(tokens: &Tokens<'_>, row: usize, around: Option<&Bracket>) -> Holder {
     let next = row + 1;
-    if tokens.kind(next) == Some(Kind::Word) && !tokens.is(next, b"extends") {
+    if tokens.kind(next) == Some(TokenKind::Word) && !tokens.is(next, b"extends") {
         return range(tokens, next, next).map_or(Holder::Unknown, Holder::Declared);
     }
     holder_of(tokens, row, None, around)
@@ -94,7 +94,7 @@ fn is_call(tokens: &Tokens<'_>, open: usize) -> bool {
     }
     let Some(before) = open.checked_sub(1) else { return false };
     match tokens.kind(before) {
-        Some(Kind::Word) => !matches!(
+        Some(TokenKind::Word) => !matches!(
             tokens.bytes(before),
             b"return"
                 | b"typeof"
@@ -118,7 +118,7 @@ fn is_call(tokens: &Tokens<'_>, open: usize) -> bool {
                 | b"catch"
                 | b"default"
         ),
-        Some(Kind::Close) => !tokens.is(before, b"}"),
+        Some(TokenKind::Close) => !tokens.is(before, b"}"),
         _ => tokens.is(before, b"?."),
     }
 }
@@ -143,7 +143,7 @@ fn key(tokens: &Tokens<'_>, row: usize) -> Holder {
         .checked_sub(1)
         .is_some_and(|before| tokens.is(before, b"{") || tokens.is(before, b","));
     let is_name = match tokens.kind(row) {
-        Some(Kind::Word | Kind::Text | Kind::Number) => true,
+        Some(TokenKind::Word | TokenKind::Text | TokenKind::Number) => true,
         _ => tokens.is(row, b"]"),
     };
     let name = if is_key && is_name { range(tokens, first, row) } else { None };
@@ -161,14 +161,14 @@ fn name_back(tokens: &Tokens<'_>, last: usize) -> Option<Range<u32>> {
         }
         end = open - 1;
     }
-    if tokens.kind(end)? != Kind::Word {
+    if tokens.kind(end)? != TokenKind::Word {
         return None;
     }
     let mut first = end;
     for _ in 0..PARTS {
         let is_part = first >= 2
             && (tokens.is(first - 1, b".") || tokens.is(first - 1, b"?."))
-            && tokens.kind(first - 2) == Some(Kind::Word);
+            && tokens.kind(first - 2) == Some(TokenKind::Word);
         if !is_part {
             break;
         }

@@ -4,7 +4,7 @@ use super::holder::{Bracket, class_name, holder_of};
 use super::{Holder, Language, Outline, ScriptFunction};
 use crate::place::Places;
 use crate::shape::{Growing, Shape, hash_of};
-use crate::tokens::{Kind, Tokens};
+use crate::tokens::{TokenKind, Tokens};
 
 /// Tokens of a type or a class's head that are stepped over at most.
 const FAR: usize = 96;
@@ -158,8 +158,8 @@ impl Scan<'_, '_> {
                 break;
             }
             at = match tokens.kind(at) {
-                Some(Kind::Open) => tokens.mate(at).map_or(at, |mate| mate) + 1,
-                Some(Kind::Close) | None => return,
+                Some(TokenKind::Open) => tokens.mate(at).map_or(at, |mate| mate) + 1,
+                Some(TokenKind::Close) | None => return,
                 Some(_) => at + 1,
             };
         }
@@ -174,10 +174,12 @@ impl Scan<'_, '_> {
     fn begin(&self, row: usize) -> Option<Begin> {
         let tokens = self.tokens;
         match tokens.kind(row)? {
-            Kind::Word if tokens.is(row, b"function") => self.function(row),
-            Kind::Word if tokens.kind(row + 1) == Some(Kind::Arrow) => self.arrow(row, row + 1),
-            Kind::Word if tokens.is(row, b"async") => self.async_arrow(row),
-            Kind::Open if tokens.is(row, b"(") && self.last_start != row => {
+            TokenKind::Word if tokens.is(row, b"function") => self.function(row),
+            TokenKind::Word if tokens.kind(row + 1) == Some(TokenKind::Arrow) => {
+                self.arrow(row, row + 1)
+            }
+            TokenKind::Word if tokens.is(row, b"async") => self.async_arrow(row),
+            TokenKind::Open if tokens.is(row, b"(") && self.last_start != row => {
                 // The parameters of `async` belong to the function that began there.
                 let is_taken = row > 0 && self.last_start == row - 1;
                 let arrow = self.arrow_after(tokens.mate(row)? + 1).filter(|_| !is_taken)?;
@@ -195,7 +197,7 @@ impl Scan<'_, '_> {
         }
         let mut at = row + 1;
         at += usize::from(tokens.is(at, b"*"));
-        let name = (tokens.kind(at) == Some(Kind::Word)).then_some(at);
+        let name = (tokens.kind(at) == Some(TokenKind::Word)).then_some(at);
         at += usize::from(name.is_some());
         at = self.after_generics(at);
         let end = self.end_of_body(at)?;
@@ -213,10 +215,10 @@ impl Scan<'_, '_> {
         let tokens = self.tokens;
         let next = row + 1;
         let arrow = match tokens.kind(next)? {
-            Kind::Word if !tokens.get(next)?.on_new_line => {
-                (tokens.kind(next + 1)? == Kind::Arrow).then_some(next + 1)?
+            TokenKind::Word if !tokens.get(next)?.on_new_line => {
+                (tokens.kind(next + 1)? == TokenKind::Arrow).then_some(next + 1)?
             }
-            Kind::Open if tokens.is(next, b"(") => self.arrow_after(tokens.mate(next)? + 1)?,
+            TokenKind::Open if tokens.is(next, b"(") => self.arrow_after(tokens.mate(next)? + 1)?,
             _ => return None,
         };
         self.arrow(row, arrow)
@@ -244,7 +246,7 @@ impl Scan<'_, '_> {
     /// The arrow at `row`, or behind the type there.
     fn arrow_after(&self, row: usize) -> Option<usize> {
         let tokens = self.tokens;
-        if tokens.kind(row)? == Kind::Arrow {
+        if tokens.kind(row)? == TokenKind::Arrow {
             return Some(row);
         }
         if self.language != Language::TypeScript || !tokens.is(row, b":") {
@@ -253,10 +255,10 @@ impl Scan<'_, '_> {
         let mut at = row + 1;
         for _ in 0..FAR {
             at = match tokens.kind(at)? {
-                Kind::Arrow => return Some(at),
-                Kind::Open => tokens.mate(at)? + 1,
-                Kind::Close => return None,
-                Kind::Sign if matches!(tokens.bytes(at), b";" | b"," | b"=" | b"?" | b":") => {
+                TokenKind::Arrow => return Some(at),
+                TokenKind::Open => tokens.mate(at)? + 1,
+                TokenKind::Close => return None,
+                TokenKind::Sign if matches!(tokens.bytes(at), b";" | b"," | b"=" | b"?" | b":") => {
                     return None;
                 }
                 _ => at + 1,
@@ -271,8 +273,8 @@ impl Scan<'_, '_> {
         let tokens = self.tokens;
         let token = tokens.get(row)?;
         let open = match token.kind {
-            Kind::Word | Kind::Text | Kind::Number => self.after_generics(row + 1),
-            Kind::Close if tokens.is(row, b"]") => row + 1,
+            TokenKind::Word | TokenKind::Text | TokenKind::Number => self.after_generics(row + 1),
+            TokenKind::Close if tokens.is(row, b"]") => row + 1,
             _ => return None,
         };
         let class = self
@@ -284,11 +286,11 @@ impl Scan<'_, '_> {
         if !tokens.is(open, b"(") || self.last_start == open || is_statement {
             return None;
         }
-        let first = if token.kind == Kind::Close { tokens.mate(row)? } else { row };
+        let first = if token.kind == TokenKind::Close { tokens.mate(row)? } else { row };
         // In statements that begin with a name there is a call, and no body follows it.
         let before = first.checked_sub(1)?;
         let is_place = match tokens.kind(before)? {
-            Kind::Word => {
+            TokenKind::Word => {
                 matches!(
                     tokens.bytes(before),
                     b"get"
@@ -301,16 +303,18 @@ impl Scan<'_, '_> {
                         | b"readonly"
                         | b"override"
                         | b"abstract"
-                ) || token.on_new_line && token.kind != Kind::Close
+                ) || token.on_new_line && token.kind != TokenKind::Close
             }
-            Kind::Open => tokens.is(before, b"{"),
-            Kind::Close => tokens.is(before, b"}") || token.on_new_line || tokens.is(before, b")"),
-            Kind::Sign => matches!(tokens.bytes(before), b"," | b";" | b"*"),
-            Kind::Number | Kind::Text | Kind::Regex => token.on_new_line,
-            Kind::Arrow => false,
+            TokenKind::Open => tokens.is(before, b"{"),
+            TokenKind::Close => {
+                tokens.is(before, b"}") || token.on_new_line || tokens.is(before, b")")
+            }
+            TokenKind::Sign => matches!(tokens.bytes(before), b"," | b";" | b"*"),
+            TokenKind::Number | TokenKind::Text | TokenKind::Regex => token.on_new_line,
+            TokenKind::Arrow => false,
         };
         // The bracket of a computed name is still open here.
-        let inside = usize::from(token.kind == Kind::Close);
+        let inside = usize::from(token.kind == TokenKind::Close);
         let around = self.brackets.iter().rev().nth(inside);
         let is_call = tokens.is(before, b",")
             && around.is_some_and(|around| !tokens.is(around.row as usize, b"{"));
@@ -358,15 +362,17 @@ impl Scan<'_, '_> {
             at += 1;
             for _ in 0..FAR {
                 // A brace behind a sign is part of the type.
-                let is_type = tokens.kind(at)? == Kind::Open
+                let is_type = tokens.kind(at)? == TokenKind::Open
                     && (!tokens.is(at, b"{")
-                        || matches!(tokens.kind(at - 1)?, Kind::Sign | Kind::Arrow)
+                        || matches!(tokens.kind(at - 1)?, TokenKind::Sign | TokenKind::Arrow)
                             && !tokens.is(at - 1, b">"));
                 at = match tokens.kind(at)? {
-                    Kind::Open if is_type => tokens.mate(at)? + 1,
-                    Kind::Open => break,
-                    Kind::Close => return None,
-                    Kind::Sign if matches!(tokens.bytes(at), b";" | b"," | b"=") => return None,
+                    TokenKind::Open if is_type => tokens.mate(at)? + 1,
+                    TokenKind::Open => break,
+                    TokenKind::Close => return None,
+                    TokenKind::Sign if matches!(tokens.bytes(at), b";" | b"," | b"=") => {
+                        return None;
+                    }
                     _ => at + 1,
                 };
             }
@@ -384,7 +390,7 @@ impl Scan<'_, '_> {
         let said = tokens.bytes(row);
         let hash = || hash_of(said);
         match kind {
-            Kind::Word => {
+            TokenKind::Word => {
                 let before = row.checked_sub(1).map_or(&b""[..], |before| tokens.bytes(before));
                 let is_property = matches!(before, b"." | b"?.")
                     || matches!(before, b"{" | b",") && tokens.is(row + 1, b":")
@@ -402,34 +408,36 @@ impl Scan<'_, '_> {
                     open.shape.add(1);
                 }
             }
-            Kind::Text | Kind::Regex => {
+            TokenKind::Text | TokenKind::Regex => {
                 // Quotes are the minifier's choice.
                 let inner = match (kind, said) {
-                    (Kind::Text, [b'"' | b'\'', inner @ .., _]) => inner,
+                    (TokenKind::Text, [b'"' | b'\'', inner @ .., _]) => inner,
                     _ => said,
                 };
                 let hash = hash_of(inner);
                 open.shape.mark(hash);
                 open.shape.add(hash);
             }
-            Kind::Number => {
+            TokenKind::Number => {
                 if said.len() > 1 {
                     open.shape.mark(hash());
                 }
                 open.shape.add(hash());
             }
             // Whether there is one before a brace is chance.
-            Kind::Sign if said == b";" => {}
-            Kind::Open | Kind::Close | Kind::Arrow | Kind::Sign => open.shape.add(hash()),
+            TokenKind::Sign if said == b";" => {}
+            TokenKind::Open | TokenKind::Close | TokenKind::Arrow | TokenKind::Sign => {
+                open.shape.add(hash())
+            }
         }
     }
 
     fn bracket(&mut self, row: usize) {
         match self.tokens.kind(row) {
-            Some(Kind::Open) if self.tokens.mate(row).is_some() => {
+            Some(TokenKind::Open) if self.tokens.mate(row).is_some() => {
                 self.brackets.push(Bracket { row: row as u32, commas: 0 });
             }
-            Some(Kind::Close) => {
+            Some(TokenKind::Close) => {
                 if let Some(mate) = self.tokens.mate(row) {
                     while self.brackets.last().is_some_and(|open| open.row as usize >= mate) {
                         self.brackets.pop();
@@ -439,7 +447,7 @@ impl Scan<'_, '_> {
                     }
                 }
             }
-            Some(Kind::Sign) if self.tokens.is(row, b",") => {
+            Some(TokenKind::Sign) if self.tokens.is(row, b",") => {
                 if let Some(open) = self.brackets.last_mut() {
                     open.commas += 1;
                 }
@@ -453,8 +461,8 @@ impl Scan<'_, '_> {
 fn ends_expression(tokens: &Tokens<'_>, row: usize, conditions: &mut u32) -> bool {
     let Some(token) = tokens.get(row) else { return true };
     match token.kind {
-        Kind::Close => true,
-        Kind::Sign => match tokens.bytes(row) {
+        TokenKind::Close => true,
+        TokenKind::Sign => match tokens.bytes(row) {
             b"," | b";" => true,
             b"?" => {
                 *conditions += 1;
@@ -468,11 +476,13 @@ fn ends_expression(tokens: &Tokens<'_>, row: usize, conditions: &mut u32) -> boo
             _ => false,
         },
         // A statement on the next line, after one that could end there.
-        Kind::Word if token.on_new_line && row > 0 => {
+        TokenKind::Word if token.on_new_line && row > 0 => {
             let said = tokens.bytes(row);
             let is_complete = match tokens.kind(row - 1) {
-                Some(Kind::Word) => !is_word_of_language(tokens.bytes(row - 1)),
-                Some(Kind::Number | Kind::Text | Kind::Regex | Kind::Close) => true,
+                Some(TokenKind::Word) => !is_word_of_language(tokens.bytes(row - 1)),
+                Some(TokenKind::Number | TokenKind::Text | TokenKind::Regex | TokenKind::Close) => {
+                    true
+                }
                 _ => false,
             };
             is_complete && !matches!(said, b"in" | b"instanceof" | b"as" | b"satisfies")

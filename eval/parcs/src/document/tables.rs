@@ -7,7 +7,7 @@ use perfblame_cct::Sides;
 use crate::attribution::Named;
 use crate::compare::Taken;
 use crate::experiment::{Measured, Measurement};
-use crate::paper::{PAPER, Row};
+use crate::paper::{PAPER, PaperRow};
 use crate::programs::Program;
 
 /// Programs that have figures.
@@ -30,7 +30,7 @@ fn line(text: &mut String, cells: &[String]) {
 }
 
 /// The paper's row for a program, where it has one.
-fn in_paper(program: &Program) -> Option<&'static Row> {
+fn in_paper(program: &Program) -> Option<&'static PaperRow> {
     PAPER.iter().find(|row| Some(row.name) == program.in_paper)
 }
 
@@ -39,11 +39,11 @@ fn beside(
     rows: &Rows<'_>,
     columns: &[&str],
     ours: impl Fn(&Program, &Measured) -> Vec<String>,
-    paper: impl Fn(&Row) -> Vec<String>,
+    paper: impl Fn(&PaperRow) -> Vec<String>,
 ) -> String {
     let mut text = head(columns);
     let named = |name: String, cells: Vec<String>| [vec![name], cells].concat();
-    let quoted = |row: &Row| named(format!("*{}, paper*", row.name), paper(row));
+    let quoted = |row: &PaperRow| named(format!("*{}, paper*", row.name), paper(row));
     let mut shown = Vec::new();
     for (program, measured) in rows {
         line(&mut text, &named(program.name.to_owned(), ours(program, measured)));

@@ -50,7 +50,7 @@ impl Role {
 }
 
 /// A language's row.
-struct Row {
+struct GrammarRow {
     grammar: fn() -> tree_sitter::Language,
     functions: &'static [&'static str],
     scopes: &'static [&'static str],
@@ -77,7 +77,7 @@ struct Row {
     members: &'static [(&'static str, &'static str)],
 }
 
-const NOTHING: Row = Row {
+const NOTHING: GrammarRow = GrammarRow {
     grammar: || tree_sitter_c::LANGUAGE.into(),
     functions: &[],
     scopes: &[],
@@ -100,7 +100,7 @@ const NOTHING: Row = Row {
     members: &[],
 };
 
-const JAVA: Row = Row {
+const JAVA: GrammarRow = GrammarRow {
     grammar: || tree_sitter_java::LANGUAGE.into(),
     functions: &[
         "method_declaration",
@@ -153,7 +153,7 @@ const JAVA: Row = Row {
     ..NOTHING
 };
 
-const JAVASCRIPT: Row = Row {
+const JAVASCRIPT: GrammarRow = GrammarRow {
     grammar: || tree_sitter_javascript::LANGUAGE.into(),
     functions: &[
         "function_declaration",
@@ -198,15 +198,16 @@ const JAVASCRIPT: Row = Row {
     ..NOTHING
 };
 
-const TYPESCRIPT: Row = Row {
+const TYPESCRIPT: GrammarRow = GrammarRow {
     grammar: || tree_sitter_typescript::LANGUAGE_TYPESCRIPT.into(),
     imports: &["interface_declaration", "type_alias_declaration", "ambient_declaration"],
     ..JAVASCRIPT
 };
 
-const TSX: Row = Row { grammar: || tree_sitter_typescript::LANGUAGE_TSX.into(), ..TYPESCRIPT };
+const TSX: GrammarRow =
+    GrammarRow { grammar: || tree_sitter_typescript::LANGUAGE_TSX.into(), ..TYPESCRIPT };
 
-const RUST: Row = Row {
+const RUST: GrammarRow = GrammarRow {
     grammar: || tree_sitter_rust::LANGUAGE.into(),
     functions: &["function_item", "closure_expression"],
     scopes: &["mod_item", "impl_item", "trait_item"],
@@ -243,7 +244,7 @@ const RUST: Row = Row {
     ..NOTHING
 };
 
-const C: Row = Row {
+const C: GrammarRow = GrammarRow {
     functions: &["function_definition"],
     erased: &["register"],
     imports: &["preproc_include"],
@@ -257,7 +258,7 @@ const C: Row = Row {
     ..NOTHING
 };
 
-const CPP: Row = Row {
+const CPP: GrammarRow = GrammarRow {
     grammar: || tree_sitter_cpp::LANGUAGE.into(),
     functions: &["function_definition", "lambda_expression"],
     scopes: &["namespace_definition", "class_specifier", "struct_specifier", "union_specifier"],
@@ -285,7 +286,7 @@ const CPP: Row = Row {
     ..C
 };
 
-const PYTHON: Row = Row {
+const PYTHON: GrammarRow = GrammarRow {
     grammar: || tree_sitter_python::LANGUAGE.into(),
     functions: &["function_definition", "lambda"],
     scopes: &["class_definition"],
@@ -332,7 +333,7 @@ const PYTHON: Row = Row {
     ..NOTHING
 };
 
-const GO: Row = Row {
+const GO: GrammarRow = GrammarRow {
     grammar: || tree_sitter_go::LANGUAGE.into(),
     functions: &["function_declaration", "method_declaration", "func_literal"],
     scopes: &["package_clause"],
@@ -390,7 +391,7 @@ impl Grammar {
         self.list.contains(&kind)
     }
 
-    fn of(row: &Row, language: Language) -> Self {
+    fn of(row: &GrammarRow, language: Language) -> Self {
         let grammar = (row.grammar)();
         let count = grammar.node_kind_count();
         let mut roles = vec![Role::default(); count];
@@ -488,13 +489,13 @@ pub(super) fn grammar(language: Language, markup: bool) -> &'static Grammar {
 
 #[cfg(test)]
 mod tests {
-    use super::{C, CPP, GO, JAVA, JAVASCRIPT, PYTHON, RUST, Row, TSX, TYPESCRIPT};
+    use super::{C, CPP, GO, GrammarRow, JAVA, JAVASCRIPT, PYTHON, RUST, TSX, TYPESCRIPT};
 
     /// A kind that a new version of a grammar renamed would silently match nothing.
     #[test]
     fn every_kind_and_field_of_the_tables_exists() {
         // TypeScript shares a row with JavaScript, whose grammar lacks types.
-        let together: [&[&Row]; 6] = [
+        let together: [&[&GrammarRow]; 6] = [
             &[&JAVA],
             &[&JAVASCRIPT, &TYPESCRIPT, &TSX],
             &[&RUST],

@@ -12,7 +12,7 @@ use std::ops::Range;
 use hashbrown::HashMap;
 use tree_sitter::Node;
 
-use super::walk::Walk;
+use super::walk::SyntaxWalk;
 use crate::Language;
 use crate::source::FunctionKind;
 use crate::source::names::{last_part, without_generics};
@@ -98,7 +98,7 @@ impl Opened {
 }
 
 /// The scope that a node opens, if it does.
-pub(super) fn scope(walk: &mut Walk, node: Node) -> Option<Scope> {
+pub(super) fn scope(walk: &mut SyntaxWalk, node: Node) -> Option<Scope> {
     match walk.grammar.language {
         Language::Java => java::scope(walk, node),
         Language::JavaScript | Language::TypeScript => script::scope(walk, node),
@@ -110,7 +110,7 @@ pub(super) fn scope(walk: &mut Walk, node: Node) -> Option<Scope> {
 }
 
 /// The function that a node is, if it is one.
-pub(super) fn function(walk: &mut Walk, node: Node) -> Option<Opened> {
+pub(super) fn function(walk: &mut SyntaxWalk, node: Node) -> Option<Opened> {
     match walk.grammar.language {
         Language::Java => java::function(walk, node),
         Language::JavaScript | Language::TypeScript => script::function(walk, node),
@@ -122,7 +122,7 @@ pub(super) fn function(walk: &mut Walk, node: Node) -> Option<Opened> {
 }
 
 /// What a call calls, as the code spells it; without the object when that is a local name or an expression.
-pub(super) fn callee(walk: &Walk, node: Node) -> Option<String> {
+pub(super) fn callee(walk: &SyntaxWalk, node: Node) -> Option<String> {
     let of = |field: &str| node.child_by_field_name(field);
     match node.kind() {
         "method_invocation" => {
@@ -152,7 +152,7 @@ pub(super) fn callee(walk: &Walk, node: Node) -> Option<String> {
 }
 
 /// A plain path of names, unless it begins with a local one; that of a member of the own object is the member.
-fn path(walk: &Walk, node: Node) -> Option<String> {
+fn path(walk: &SyntaxWalk, node: Node) -> Option<String> {
     let text = std::str::from_utf8(walk.text(node)).ok()?;
     if text.len() > MAX_PART {
         return None;
@@ -176,7 +176,7 @@ fn path(walk: &Walk, node: Node) -> Option<String> {
 }
 
 /// A node's text as a part of a name: one line, no blanks, not endless.
-fn part(walk: &Walk, node: Node) -> String {
+fn part(walk: &SyntaxWalk, node: Node) -> String {
     tidy(walk.text(node))
 }
 
@@ -206,7 +206,7 @@ fn join(outer: &str, separator: &str, inner: &str) -> String {
 }
 
 /// A named function in the scope on top.
-fn named(walk: &Walk, separator: &str, simple: &str) -> Option<Opened> {
+fn named(walk: &SyntaxWalk, separator: &str, simple: &str) -> Option<Opened> {
     let scope = walk.scopes.last()?;
     let name = join(&scope.name, separator, simple);
     let key = join(&scope.key, separator, simple);
@@ -214,7 +214,7 @@ fn named(walk: &Walk, separator: &str, simple: &str) -> Option<Opened> {
 }
 
 /// A numbered function in the scope on top.
-fn numbered(walk: &mut Walk, separator: &str, simple: &str, plain: &str) -> Option<Opened> {
+fn numbered(walk: &mut SyntaxWalk, separator: &str, simple: &str, plain: &str) -> Option<Opened> {
     let scope = walk.scopes.last_mut()?;
     let name = join(&scope.name, separator, simple);
     let key = join(&scope.key, separator, plain);

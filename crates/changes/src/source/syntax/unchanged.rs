@@ -373,10 +373,10 @@ pub(super) fn sure(before: &Parsed, after: &Parsed) -> Vec<bool> {
     before.claimed.iter().zip(&after.claimed).map(single).collect()
 }
 
-type Names<'a> = HashMap<(u64, Option<&'a str>), u32>;
+type NameCounts<'a> = HashMap<(u64, Option<&'a str>), u32>;
 
-fn names(file: &SourceFile) -> Names<'_> {
-    let mut names = Names::new();
+fn names(file: &SourceFile) -> NameCounts<'_> {
+    let mut names = NameCounts::new();
     for function in &file.functions {
         *names.entry((function.key, function.signature.as_deref())).or_insert(0) += 1;
     }

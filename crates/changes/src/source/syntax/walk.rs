@@ -73,7 +73,7 @@ pub(super) struct Parsed {
     pub tree: Option<Tree>,
 }
 
-pub(super) struct Walk<'t> {
+pub(super) struct SyntaxWalk<'t> {
     pub text: &'t [u8],
     pub grammar: &'static Grammar,
     pub file: SourceFile,
@@ -119,7 +119,7 @@ pub(super) fn parse_without(
         file.incomplete = Some("the parser gave up on it".to_owned());
         return Parsed::nothing(file);
     };
-    let mut walk = Walk {
+    let mut walk = SyntaxWalk {
         text,
         grammar,
         file,
@@ -204,7 +204,7 @@ fn included(left_out: &[Inside]) -> Vec<tree_sitter::Range> {
     ranges
 }
 
-impl<'t> Walk<'t> {
+impl<'t> SyntaxWalk<'t> {
     fn run(&mut self, tree: &'t Tree) {
         let mut cursor = tree.walk();
         loop {

@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 use perfblame_cct::Side;
 
 use super::super::call_graph::{CallGraph, ROOT};
-use super::super::work::{NONE, Row, Work};
+use super::super::work::{FunctionRow, NONE, Work};
 
 /// A feature: the class of a neighbour, and whether it calls (0) or is called (1).
 pub(super) type Feature = u64;
@@ -23,7 +23,7 @@ pub(super) struct Features {
     /// so that a callee that got ten times slower does not drown all others.
     items: Vec<(Feature, u32)>,
     /// All of them sorted by feature, then by the component of the function that has it.
-    index: Vec<(Feature, u32, Row)>,
+    index: Vec<(Feature, u32, FunctionRow)>,
     /// By function, how much of its callers' and callees' weight has a class, of 1024; none without any.
     known: Vec<[Option<u32>; 2]>,
 }
@@ -38,7 +38,7 @@ impl Features {
             known: vec![[None; 2]; rows],
         };
         let mut scratch: Vec<(Feature, u64)> = Vec::new();
-        for row in 0..rows as Row {
+        for row in 0..rows as FunctionRow {
             features.start.push(features.items.len() as u32);
             if !work.is_open(side, row) {
                 continue;
@@ -93,34 +93,34 @@ impl Features {
     }
 
     /// The features of an open function with their weights, sorted.
-    pub fn of_row(&self, row: Row) -> &[(Feature, u32)] {
+    pub fn of_row(&self, row: FunctionRow) -> &[(Feature, u32)] {
         let row = row as usize;
         &self.items[self.start[row] as usize..self.start[row + 1] as usize]
     }
 
     /// The open functions that have a feature.
-    pub fn sharing(&self, feature: Feature) -> &[(Feature, u32, Row)] {
+    pub fn sharing(&self, feature: Feature) -> &[(Feature, u32, FunctionRow)] {
         self.range((feature, 0)..=(feature, u32::MAX))
     }
 
     /// The open functions of a component that have a feature.
-    pub fn sharing_at_home(&self, feature: Feature, home: u32) -> &[(Feature, u32, Row)] {
+    pub fn sharing_at_home(&self, feature: Feature, home: u32) -> &[(Feature, u32, FunctionRow)] {
         self.range((feature, home)..=(feature, home))
     }
 
-    fn range(&self, keys: RangeInclusive<(Feature, u32)>) -> &[(Feature, u32, Row)] {
+    fn range(&self, keys: RangeInclusive<(Feature, u32)>) -> &[(Feature, u32, FunctionRow)] {
         let start = self.index.partition_point(|row| (row.0, row.1) < *keys.start());
         let end = self.index.partition_point(|row| (row.0, row.1) <= *keys.end());
         &self.index[start..end]
     }
 
     /// How much of the callers' (0) or callees' (1) weight has a class, of 1024; none without any.
-    pub fn known(&self, row: Row, kind: usize) -> Option<u32> {
+    pub fn known(&self, row: FunctionRow, kind: usize) -> Option<u32> {
         self.known[row as usize][kind]
     }
 
     /// The classes of the callers, as features.
-    pub fn callers_of(&self, row: Row) -> Vec<Feature> {
+    pub fn callers_of(&self, row: FunctionRow) -> Vec<Feature> {
         let callers = self.of_row(row).iter().map(|(feature, _)| *feature);
         callers.filter(|feature| feature & 1 == 0).collect()
     }

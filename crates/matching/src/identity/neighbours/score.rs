@@ -7,14 +7,14 @@ use super::super::Why;
 use super::super::call_graph::CallGraph;
 use super::super::functions::Naming;
 use super::super::places::{Fit, Places};
-use super::super::work::{Row, Work};
+use super::super::work::{FunctionRow, Work};
 use super::features::{Feature, Features, UNIT};
 
 /// A candidate and what was found.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Scored {
-    pub before: Row,
-    pub after: Row,
+    pub before: FunctionRow,
+    pub after: FunctionRow,
     /// From 0 to 1.
     pub score: f64,
     /// What it must reach at least, whatever the round asks for.
@@ -77,7 +77,12 @@ pub(super) struct Evidence<'a> {
     pub places: Places,
 }
 
-pub(super) fn score(work: &Work<'_>, evidence: &Evidence<'_>, before: Row, after: Row) -> Scored {
+pub(super) fn score(
+    work: &Work<'_>,
+    evidence: &Evidence<'_>,
+    before: FunctionRow,
+    after: FunctionRow,
+) -> Scored {
     let Evidence { graphs, features, scale, places } = evidence;
     let home = work.home.before[before as usize];
     let same_home = home == work.home.after[after as usize];

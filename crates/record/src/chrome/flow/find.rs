@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 
 use super::Selector;
-use super::place::{Area, Place};
-use super::selector::{Kind, Part, aria};
+use super::place::{Area, FramePlace};
+use super::selector::{SelectorKind, SelectorPart, aria};
 use super::snag::Snag;
 use super::world::{Element, World, plain};
 
@@ -47,7 +47,7 @@ pub(super) fn all<'a>(
 
 /// How many elements the first alternative that leads to any leads to. Cheaper than [`all`].
 pub(super) fn count(world: &World<'_>, alternatives: &[Selector]) -> Result<usize, Snag> {
-    let by_script = |part: &Part| part.kind != Kind::Aria;
+    let by_script = |part: &SelectorPart| part.kind != SelectorKind::Aria;
     if !alternatives.iter().all(|selector| selector.0.iter().all(by_script)) {
         return all(world, alternatives).map(|elements| elements.len());
     }
@@ -82,12 +82,12 @@ fn not_found(alternatives: &[Selector], wrong: &[String]) -> Snag {
 }
 
 /// As the script in the page takes it.
-fn chain(parts: &[Part]) -> Value {
+fn chain(parts: &[SelectorPart]) -> Value {
     parts.iter().map(|part| json!([part.kind.word(), part.text])).collect()
 }
 
 fn first_of<'a>(world: &World<'a>, selector: &Selector) -> Result<Option<Element<'a>>, Snag> {
-    if selector.0.iter().any(|part| part.kind == Kind::Aria) {
+    if selector.0.iter().any(|part| part.kind == SelectorKind::Aria) {
         return Ok(all_of(world, selector)?.into_iter().next());
     }
     let function = "function(chain) { return this.find(document, chain)[0]; }";
@@ -100,13 +100,16 @@ fn all_of<'a>(world: &World<'a>, selector: &Selector) -> Result<Vec<Element<'a>>
     let mut parts = &selector.0[..];
     while let Some(part) = parts.first() {
         let mut found = Vec::new();
-        if part.kind == Kind::Aria {
+        if part.kind == SelectorKind::Aria {
             parts = parts.get(1..).unwrap_or_default();
             for root in &roots {
                 found.extend(by_aria(world, root, &part.text)?);
             }
         } else {
-            let end = parts.iter().position(|part| part.kind == Kind::Aria).unwrap_or(parts.len());
+            let end = parts
+                .iter()
+                .position(|part| part.kind == SelectorKind::Aria)
+                .unwrap_or(parts.len());
             let (now, rest) = parts.split_at(end);
             parts = rest;
             let function = "function(root, chain) { return this.find(root, chain); }";
@@ -160,7 +163,11 @@ pub(super) enum Need {
 }
 
 /// Gets an element into view, and says where it is on the page or what is amiss.
-pub(super) fn ready(place: &Place<'_>, element: &Element<'_>, need: Need) -> Result<Area, Snag> {
+pub(super) fn ready(
+    place: &FramePlace<'_>,
+    element: &Element<'_>,
+    need: Need,
+) -> Result<Area, Snag> {
     let enabled = matches!(need, Need::Enabled | Need::WholeAndEnabled);
     let whole = matches!(need, Need::Whole | Need::WholeAndEnabled);
     let answer = place.world.value(

@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::place::Place;
+use super::place::FramePlace;
 use super::snag::Snag;
-use crate::chrome::{ChromeError, Event, Events, Session};
+use crate::chrome::{BrowserEvent, ChromeError, Events, Session};
 
 /// What a page tells when it goes elsewhere.
 const EVENTS: [&str; 3] =
@@ -32,7 +32,7 @@ struct Progress {
 
 impl Progress {
     /// Takes an event into account. With `wanted`, other documents than that one do not count.
-    fn see(&mut self, event: &Event, frame: &str, wanted: Option<&str>) {
+    fn see(&mut self, event: &BrowserEvent, frame: &str, wanted: Option<&str>) {
         let params = &event.params;
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         match &*event.method {
@@ -111,7 +111,7 @@ pub(super) fn navigate(
 }
 
 /// The document in a frame: another one has another name.
-pub(super) fn document(place: &Place<'_>) -> Result<(String, bool), Snag> {
+pub(super) fn document(place: &FramePlace<'_>) -> Result<(String, bool), Snag> {
     let state = place.world.value("function() { return this.state(); }", &[])?;
     let document = state["document"].as_str().unwrap_or_default().to_owned();
     Ok((document, state["complete"] == true))
@@ -126,7 +126,7 @@ mod tests {
         let mut progress = Progress::default();
         for (method, params) in events {
             let (method, params) = ((*method).to_owned(), params.clone());
-            progress.see(&Event { session: None, method, params }, "F", wanted);
+            progress.see(&BrowserEvent { session: None, method, params }, "F", wanted);
         }
         assert_eq!(progress.done, done, "{events:?}");
     }

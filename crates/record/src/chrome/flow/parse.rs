@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 
-use super::selector::{Kind, Part, Selector, aria};
+use super::selector::{Selector, SelectorKind, SelectorPart, aria};
 use super::{
     Action, Button, Click, Custom, Device, Flow, Navigation, Operator, Step, Viewport,
     WaitForElement, keys,
@@ -360,13 +360,13 @@ fn parse_selectors(fields: &Fields) -> Parsed<Vec<Selector>> {
     alternatives.iter().enumerate().map(parse).collect()
 }
 
-fn parse_part(field: &str, text: &str) -> Parsed<Part> {
+fn parse_part(field: &str, text: &str) -> Parsed<SelectorPart> {
     let found = || format!("\"{}\"", shown(text));
-    let part = Part::new(text);
+    let part = SelectorPart::new(text);
     if part.text.trim().is_empty() {
         return Err(Wrong::new(field, "a selector that is not empty", found()));
     }
-    if part.kind == Kind::Aria {
+    if part.kind == SelectorKind::Aria {
         aria(&part.text).map_err(|expected| Wrong::new(field, &expected, found()))?;
     }
     Ok(part)

@@ -10,7 +10,7 @@ use super::world::{Element, World, plain};
 use crate::chrome::{Page, Session, Until};
 
 /// A frame, and how to get from its corner to that of the page.
-pub(super) struct Place<'a> {
+pub(super) struct FramePlace<'a> {
     /// Takes the mouse and the keys.
     pub page: Session<'a>,
     /// The page's target, which is its main frame, too.
@@ -62,10 +62,10 @@ pub(super) fn locate<'a>(
     frame: &[usize],
     worlds: &mut Worlds<'a>,
     until: Until<'a>,
-) -> Result<Place<'a>, Snag> {
+) -> Result<FramePlace<'a>, Snag> {
     let main = page.session().with(until);
     let mut place = match target {
-        None => Place::of_page(main, page.target(), worlds)?,
+        None => FramePlace::of_page(main, page.target(), worlds)?,
         Some(address) => {
             let window = page
                 .attached()
@@ -74,7 +74,7 @@ pub(super) fn locate<'a>(
             match window {
                 Some(window) => {
                     let session = page.session_of(&window).with(until);
-                    Place::of_page(session, &window.target, worlds)?
+                    FramePlace::of_page(session, &window.target, worlds)?
                 }
                 None => by_address(page, main, address, worlds)?,
             }
@@ -99,8 +99,8 @@ fn by_address<'a>(
     main: Session<'a>,
     address: &str,
     worlds: &mut Worlds<'a>,
-) -> Result<Place<'a>, Snag> {
-    let mut open = vec![Place::of_page(main, page.target(), worlds)?];
+) -> Result<FramePlace<'a>, Snag> {
+    let mut open = vec![FramePlace::of_page(main, page.target(), worlds)?];
     let mut seen = 0;
     while let Some(place) = open.pop() {
         let here = place.world.value("function() { return location.href; }", &[])?;
@@ -122,7 +122,7 @@ fn by_address<'a>(
     Err(Snag::yet(format!("there is no page or frame at {address}")))
 }
 
-impl<'a> Place<'a> {
+impl<'a> FramePlace<'a> {
     fn of_page(session: Session<'a>, target: &str, worlds: &mut Worlds<'a>) -> Result<Self, Snag> {
         let world = worlds.of(session.clone(), target)?;
         Ok(Self { page: session, target: target.to_owned(), world, holders: Vec::new() })

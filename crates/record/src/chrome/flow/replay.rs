@@ -13,7 +13,7 @@ use super::failure::StepFailure;
 use super::find::{self, Need};
 use super::input::{Hands, pause};
 use super::navigation::{self, Watch};
-use super::place::{Place, Worlds, locate};
+use super::place::{FramePlace, Worlds, locate};
 use super::snag::Snag;
 use super::world::{Element, OF_STEP, plain, thrown};
 use super::{
@@ -224,8 +224,8 @@ impl<'a> Replay<'a, '_> {
     fn attempt<T>(
         &mut self,
         step: &Step,
-        mut work: impl FnMut(&Place<'a>) -> Result<T, Snag>,
-    ) -> Done<(Place<'a>, T)> {
+        mut work: impl FnMut(&FramePlace<'a>) -> Result<T, Snag>,
+    ) -> Done<(FramePlace<'a>, T)> {
         let time = self.time(step);
         let until = self.page.session().until().at_most(time);
         let mut last = String::new();
@@ -278,7 +278,7 @@ impl<'a> Replay<'a, '_> {
     }
 
     /// A window in the back is not drawn, and what is not drawn is never in view.
-    fn bring_to_front(&mut self, place: &Place<'a>) -> Result<(), Snag> {
+    fn bring_to_front(&mut self, place: &FramePlace<'a>) -> Result<(), Snag> {
         let front = self.in_front.as_deref().unwrap_or(self.page.target());
         if front != place.target {
             place.page.call("Page.bringToFront", json!({}))?;
@@ -291,7 +291,7 @@ impl<'a> Replay<'a, '_> {
     fn act(
         &mut self,
         step: &Step,
-        place: &Place<'a>,
+        place: &FramePlace<'a>,
         act: impl FnOnce(&mut Self, &Session<'a>) -> Done,
     ) -> Done {
         if step.asserted.is_empty() {
@@ -445,7 +445,7 @@ impl<'a> Replay<'a, '_> {
 
     fn change(
         &mut self,
-        place: &Place<'a>,
+        place: &FramePlace<'a>,
         page: &Session<'a>,
         element: &Element<'a>,
         kind: &str,
@@ -590,7 +590,7 @@ fn path_of(url: &str) -> Option<&str> {
 }
 
 /// Whether the elements are there, or are not, as the step wants it.
-fn wait_for_element(place: &Place<'_>, wait: &WaitForElement) -> Result<(), Snag> {
+fn wait_for_element(place: &FramePlace<'_>, wait: &WaitForElement) -> Result<(), Snag> {
     let elements = if wait.attributes.is_none() && wait.properties.is_none() {
         None
     } else {
@@ -660,7 +660,7 @@ fn has_properties(element: &Element<'_>, wanted: &Value) -> Result<bool, Snag> {
 }
 
 /// Whether an expression is true now, for the page's own scripts.
-fn wait_for_expression(place: &Place<'_>, expression: &str) -> Result<(), Snag> {
+fn wait_for_expression(place: &FramePlace<'_>, expression: &str) -> Result<(), Snag> {
     let document = place.world.object("function() { return document; }", &[])?;
     let document = document.ok_or_else(|| Snag::yet("there is no document"))?;
     // Lines of its own, as an expression may end in a comment.

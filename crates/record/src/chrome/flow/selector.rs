@@ -6,20 +6,20 @@ use std::fmt;
 /// One way to find an element. The parts of a chain descend: each is searched for below what the one before it found,
 /// within its shadow root where it has one.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Selector(pub Vec<Part>);
+pub struct Selector(pub Vec<SelectorPart>);
 
 /// A part of a chain.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Part {
+pub struct SelectorPart {
     /// How to read the text.
-    pub kind: Kind,
+    pub kind: SelectorKind,
     /// What to look for, without the prefix that names the kind.
     pub text: String,
 }
 
 /// Languages of selectors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum SelectorKind {
     /// A CSS selector, which is what a text without a prefix is.
     Css,
     /// An accessible name, a role, or both.
@@ -32,15 +32,15 @@ pub enum Kind {
     Pierce,
 }
 
-const PREFIXES: [(&str, Kind); 5] = [
-    ("css/", Kind::Css),
-    ("aria/", Kind::Aria),
-    ("text/", Kind::Text),
-    ("xpath/", Kind::XPath),
-    ("pierce/", Kind::Pierce),
+const PREFIXES: [(&str, SelectorKind); 5] = [
+    ("css/", SelectorKind::Css),
+    ("aria/", SelectorKind::Aria),
+    ("text/", SelectorKind::Text),
+    ("xpath/", SelectorKind::XPath),
+    ("pierce/", SelectorKind::Pierce),
 ];
 
-impl Kind {
+impl SelectorKind {
     /// The word in front of the slash.
     pub fn word(self) -> &'static str {
         match self {
@@ -53,7 +53,7 @@ impl Kind {
     }
 }
 
-impl Part {
+impl SelectorPart {
     /// Reads a text with or without a prefix.
     pub fn new(text: &str) -> Self {
         for (prefix, kind) in PREFIXES {
@@ -61,13 +61,13 @@ impl Part {
                 return Self { kind, text: rest.to_owned() };
             }
         }
-        Self { kind: Kind::Css, text: text.to_owned() }
+        Self { kind: SelectorKind::Css, text: text.to_owned() }
     }
 }
 
-impl fmt::Display for Part {
+impl fmt::Display for SelectorPart {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.kind != Kind::Css {
+        if self.kind != SelectorKind::Css {
             write!(out, "{}/", self.kind.word())?;
         }
         out.write_str(&self.text)
@@ -144,7 +144,7 @@ mod tests {
     #[test]
     fn prefixes_name_the_kind() {
         let kinds = ["#a", "aria/a", "text/a", "xpath///a", "pierce/a", "css/#a", "other/a"];
-        let kinds: Vec<_> = kinds.iter().map(|text| Part::new(text)).collect();
+        let kinds: Vec<_> = kinds.iter().map(|text| SelectorPart::new(text)).collect();
         let shown: Vec<_> =
             kinds.iter().map(|part| format!("{} {}", part.kind.word(), part.text)).collect();
         let wanted =
@@ -154,7 +154,7 @@ mod tests {
 
     #[test]
     fn chains_are_shown_as_they_descend() {
-        let chain = Selector(vec![Part::new("my-app"), Part::new("aria/Save")]);
+        let chain = Selector(vec![SelectorPart::new("my-app"), SelectorPart::new("aria/Save")]);
         assert_eq!(chain.to_string(), "my-app ▸ aria/Save");
     }
 

@@ -8,9 +8,9 @@ use tree_sitter::Node;
 use super::{Opened, Scope, ScopeKind, part};
 use crate::source::FunctionKind;
 use crate::source::names::without_generics;
-use crate::source::syntax::walk::Walk;
+use crate::source::syntax::walk::SyntaxWalk;
 
-pub(super) fn scope(walk: &mut Walk, node: Node) -> Option<Scope> {
+pub(super) fn scope(walk: &mut SyntaxWalk, node: Node) -> Option<Scope> {
     match node.kind() {
         "package_declaration" => {
             let mut cursor = node.walk();
@@ -67,7 +67,7 @@ fn nearest_type(scopes: &mut [Scope]) -> Option<&mut Scope> {
     scopes.iter_mut().rev().find(|scope| scope.kind == ScopeKind::Type)
 }
 
-pub(super) fn function(walk: &mut Walk, node: Node) -> Option<Opened> {
+pub(super) fn function(walk: &mut SyntaxWalk, node: Node) -> Option<Opened> {
     let kind = node.kind();
     let (simple, function_kind) = match kind {
         "method_declaration" => {
@@ -156,7 +156,7 @@ fn computes(node: Node) -> bool {
     })
 }
 
-fn has_modifier(walk: &Walk, node: Node, wanted: &[u8]) -> bool {
+fn has_modifier(walk: &SyntaxWalk, node: Node, wanted: &[u8]) -> bool {
     let Some(modifiers) = node.named_child(0).filter(|child| child.kind() == "modifiers") else {
         return false;
     };
@@ -165,7 +165,7 @@ fn has_modifier(walk: &Walk, node: Node, wanted: &[u8]) -> bool {
 }
 
 /// Type variables with what is left of them at run time.
-fn variables(walk: &Walk, node: Node) -> Vec<(String, String)> {
+fn variables(walk: &SyntaxWalk, node: Node) -> Vec<(String, String)> {
     let Some(list) = node.child_by_field_name("type_parameters") else { return Vec::new() };
     let mut cursor = list.walk();
     let mut found = Vec::new();
@@ -190,7 +190,7 @@ fn variables(walk: &Walk, node: Node) -> Vec<(String, String)> {
 }
 
 /// `(int,String,List)`: types without packages and arguments, variables as they are at run time.
-fn signature(walk: &Walk, parameters: Node, own: &[(String, String)]) -> String {
+fn signature(walk: &SyntaxWalk, parameters: Node, own: &[(String, String)]) -> String {
     let mut cursor = parameters.walk();
     let mut types = Vec::new();
     for parameter in parameters.named_children(&mut cursor).take(255) {
@@ -223,7 +223,7 @@ fn signature(walk: &Walk, parameters: Node, own: &[(String, String)]) -> String 
     format!("({})", types.join(","))
 }
 
-pub(super) fn simple_type(walk: &Walk, node: Node) -> String {
+pub(super) fn simple_type(walk: &SyntaxWalk, node: Node) -> String {
     let text = without_generics(&part(walk, node));
     let text = text.rsplit('.').next().unwrap_or(&text);
     // `@NonNull String` is a `String`.

@@ -5,9 +5,9 @@ use tree_sitter::Node;
 use super::{Opened, Scope, ScopeKind, join, named, numbered, part, tidy};
 use crate::source::FunctionKind;
 use crate::source::names::without_generics;
-use crate::source::syntax::walk::Walk;
+use crate::source::syntax::walk::SyntaxWalk;
 
-pub(super) fn rust_scope(walk: &mut Walk, node: Node) -> Option<Scope> {
+pub(super) fn rust_scope(walk: &mut SyntaxWalk, node: Node) -> Option<Scope> {
     let outer = walk.scopes.last()?;
     let (kind, simple) = match node.kind() {
         "impl_item" => {
@@ -32,7 +32,7 @@ pub(super) fn rust_scope(walk: &mut Walk, node: Node) -> Option<Scope> {
     Some(Scope::new(kind, name, key, &simple))
 }
 
-pub(super) fn rust_function(walk: &mut Walk, node: Node) -> Option<Opened> {
+pub(super) fn rust_function(walk: &mut SyntaxWalk, node: Node) -> Option<Opened> {
     if node.kind() == "closure_expression" {
         let number = next_closure(walk, 0)?;
         return numbered(walk, "::", &format!("{{closure#{number}}}"), "{closure}");
@@ -61,13 +61,13 @@ fn without_lifetimes(name: &str) -> String {
     plain.replace(",>", ">").replace("<>", "")
 }
 
-fn next_closure(walk: &mut Walk, first: u32) -> Option<u32> {
+fn next_closure(walk: &mut SyntaxWalk, first: u32) -> Option<u32> {
     let scope = walk.scopes.last_mut()?;
     scope.closures += 1;
     Some(scope.closures - 1 + first)
 }
 
-pub(super) fn cpp_scope(walk: &mut Walk, node: Node) -> Option<Scope> {
+pub(super) fn cpp_scope(walk: &mut SyntaxWalk, node: Node) -> Option<Scope> {
     node.child_by_field_name("body")?;
     let namespace = node.kind() == "namespace_definition";
     let simple = match node.child_by_field_name("name") {
@@ -82,7 +82,7 @@ pub(super) fn cpp_scope(walk: &mut Walk, node: Node) -> Option<Scope> {
     Some(Scope::new(kind, name, key, &simple))
 }
 
-pub(super) fn cpp_function(walk: &mut Walk, node: Node) -> Option<Opened> {
+pub(super) fn cpp_function(walk: &mut SyntaxWalk, node: Node) -> Option<Opened> {
     // Without a body it is declared, defaulted or deleted.
     let body = node.child_by_field_name("body");
     if node.kind() == "lambda_expression" {
@@ -132,7 +132,7 @@ pub(super) fn cpp_function(walk: &mut Walk, node: Node) -> Option<Opened> {
 }
 
 /// Parameter types without names: `(int,const std::string&)`.
-fn cpp_signature(walk: &Walk, parameters: Node) -> String {
+fn cpp_signature(walk: &SyntaxWalk, parameters: Node) -> String {
     let mut cursor = parameters.walk();
     let mut types = Vec::new();
     for parameter in parameters.named_children(&mut cursor).take(64) {
@@ -173,14 +173,14 @@ fn cpp_signature(walk: &Walk, parameters: Node) -> String {
     format!("({})", types.join(","))
 }
 
-pub(super) fn go_package(walk: &mut Walk, node: Node) -> Option<Scope> {
+pub(super) fn go_package(walk: &mut SyntaxWalk, node: Node) -> Option<Scope> {
     let name = part(walk, node.named_child(0)?);
     let mut scope = Scope::new(ScopeKind::File, name.clone(), name, "");
     scope.to_the_end = true;
     Some(scope)
 }
 
-pub(super) fn go_function(walk: &mut Walk, node: Node) -> Option<Opened> {
+pub(super) fn go_function(walk: &mut SyntaxWalk, node: Node) -> Option<Opened> {
     if node.kind() == "func_literal" {
         let outside = walk.scopes.last().is_none_or(|scope| scope.kind != ScopeKind::Function);
         let in_closure = walk.scopes.last().is_some_and(|scope| scope.simple == "func");

@@ -7,12 +7,12 @@ use tree_sitter::Node;
 
 use super::{Opened, Scope, ScopeKind, join, named, part};
 use crate::source::FunctionKind;
-use crate::source::syntax::walk::Walk;
+use crate::source::syntax::walk::SyntaxWalk;
 
 /// How far up to look for what holds a function.
 const HOLDERS: usize = 12;
 
-pub(super) fn scope(walk: &mut Walk, node: Node) -> Option<Scope> {
+pub(super) fn scope(walk: &mut SyntaxWalk, node: Node) -> Option<Scope> {
     let simple = match node.child_by_field_name("name") {
         Some(name) => part(walk, name),
         None => holder(walk)?.0,
@@ -21,14 +21,14 @@ pub(super) fn scope(walk: &mut Walk, node: Node) -> Option<Scope> {
     inner(walk, kind, ".", &simple)
 }
 
-fn inner(walk: &Walk, kind: ScopeKind, separator: &str, simple: &str) -> Option<Scope> {
+fn inner(walk: &SyntaxWalk, kind: ScopeKind, separator: &str, simple: &str) -> Option<Scope> {
     let outer = walk.scopes.last()?;
     let name = join(&outer.name, separator, simple);
     let key = join(&outer.key, separator, simple);
     Some(Scope::new(kind, name, key, simple))
 }
 
-pub(super) fn function(walk: &mut Walk, node: Node) -> Option<Opened> {
+pub(super) fn function(walk: &mut SyntaxWalk, node: Node) -> Option<Opened> {
     if node.kind() == "class_static_block" {
         let mut opened = named(walk, ".", "<static_initializer>")?;
         opened.kind = FunctionKind::Initialiser;
@@ -64,7 +64,7 @@ pub(super) fn function(walk: &mut Walk, node: Node) -> Option<Opened> {
 }
 
 /// What holds the node that is entered, and whether that is a name that engines would give, too.
-fn holder(walk: &Walk) -> Option<(String, bool)> {
+fn holder(walk: &SyntaxWalk) -> Option<(String, bool)> {
     let mut inner: Vec<String> = Vec::new();
     let finish = |inner: &[String], outer: String| {
         let mut parts = vec![outer];
@@ -134,12 +134,12 @@ fn unquoted(name: &str) -> String {
     name.trim_matches(['"', '\'', '`']).to_owned()
 }
 
-pub(super) fn python_scope(walk: &mut Walk, node: Node) -> Option<Scope> {
+pub(super) fn python_scope(walk: &mut SyntaxWalk, node: Node) -> Option<Scope> {
     let simple = part(walk, node.child_by_field_name("name")?);
     inner(walk, ScopeKind::Type, python_separator(walk), &simple)
 }
 
-pub(super) fn python_function(walk: &mut Walk, node: Node) -> Option<Opened> {
+pub(super) fn python_function(walk: &mut SyntaxWalk, node: Node) -> Option<Opened> {
     let separator = python_separator(walk);
     let Some(name) = node.child_by_field_name("name") else {
         let mut opened = named(walk, separator, "<lambda>")?;
@@ -152,7 +152,7 @@ pub(super) fn python_function(walk: &mut Walk, node: Node) -> Option<Opened> {
 }
 
 /// As in a function's `__qualname__`.
-fn python_separator(walk: &Walk) -> &'static str {
+fn python_separator(walk: &SyntaxWalk) -> &'static str {
     match walk.scopes.last() {
         Some(scope) if scope.kind == ScopeKind::Function => ".<locals>.",
         _ => ".",
