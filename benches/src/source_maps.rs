@@ -6,7 +6,7 @@
 use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
-use perfblame_scripts::{Place, origins};
+use perfblame_scripts::{ScriptPlace, origins};
 
 use crate::inputs::{Bundle, bundle};
 use crate::measure;
@@ -22,22 +22,22 @@ const ROUNDS: usize = 5;
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/peers/source_map.mjs");
 
 /// What the peer answered: where the source is, its line and column.
-type Answer = Option<(u32, Place)>;
+type Answer = Option<(u32, ScriptPlace)>;
 
 fn source_maps() -> Result<Vec<BenchRow>> {
     let files = bundle(SCRIPT)?;
     let text = std::fs::read_to_string(&files.answers)?;
     let (mappings, rest) = text.split_once('\n').context("no mappings")?;
-    let (mut places, mut answers): (Vec<Place>, Vec<Answer>) = Default::default();
+    let (mut places, mut answers): (Vec<ScriptPlace>, Vec<Answer>) = Default::default();
     for line in rest.lines() {
         let words: Vec<&str> = line.split(' ').collect();
         let number = |row: usize| -> Result<u32> {
             Ok(words.get(row).with_context(|| line.to_owned())?.parse()?)
         };
-        places.push(Place::new(number(0)?, number(1)?));
+        places.push(ScriptPlace::new(number(0)?, number(1)?));
         let is_found = words.get(2) != Some(&"-");
         answers.push(if is_found {
-            Some((number(2)?, Place::new(number(3)?, number(4)?)))
+            Some((number(2)?, ScriptPlace::new(number(3)?, number(4)?)))
         } else {
             None
         });
@@ -62,7 +62,12 @@ fn source_maps() -> Result<Vec<BenchRow>> {
     Ok(vec![looking_up(&input, mappings, &places, &files)?, naming(&input, &files)?])
 }
 
-fn looking_up(input: &str, mappings: &str, places: &[Place], files: &Bundle) -> Result<BenchRow> {
+fn looking_up(
+    input: &str,
+    mappings: &str,
+    places: &[ScriptPlace],
+    files: &Bundle,
+) -> Result<BenchRow> {
     let Bundle { tools, profile, map, .. } = files;
     let (mut ours, mut peer) = (Vec::new(), Vec::new());
     for _ in 0..ROUNDS {

@@ -31,7 +31,7 @@ pub fn read_trace(data: &[u8]) {
     let options =
         ReadOptions { grain, times: perfblame_cct::Times::Keep, ..ReadOptions::default() };
     let Ok(input) = Input::from_bytes(data.to_vec()) else { return };
-    let how = perfblame_latency::Options { instances: true, ..Default::default() };
+    let how = perfblame_latency::InferenceOptions { instances: true, ..Default::default() };
     let mut inference = perfblame_latency::Inference::new(how);
     if let Ok(perfblame_readers::TraceRead::Trace(_, place)) =
         perfblame_readers::read_trace(input, &options, &mut inference)

@@ -6,8 +6,8 @@ use perfblame_cct::{
     role,
 };
 use perfblame_latency::{
-    Continuity, FOR_WORK, INSTANCES, Inference, LATENCY, Latency, NodeLatency, Options, RUN_QUEUE,
-    WAITING, WaitOn,
+    Continuity, FOR_WORK, INSTANCES, Inference, InferenceOptions, LATENCY, Latency, NodeLatency,
+    RUN_QUEUE, WAITING, WaitOn,
 };
 use perfblame_readers::{
     ReadError, ReadErrorKind, ReadOptions, Tally, TraceRead, format_named, read_trace,
@@ -209,7 +209,7 @@ pub fn is_inferred(metric: &str) -> bool {
 
 /// Infers latencies from one trace. `tally` counts the bytes read, for whoever shows progress.
 pub fn infer(source: &Source, query: InferQuery, tally: &Tally) -> Result<Inferred, LoadError> {
-    let options = Options { continuity: query.continuity, instances: query.instances };
+    let options = InferenceOptions { continuity: query.continuity, instances: query.instances };
     let mut inference = Inference::new(options);
     let read_options =
         ReadOptions { grain: Grain::Functions, times: Times::Drop, ..ReadOptions::default() };

@@ -24,7 +24,7 @@ pub(crate) enum Within {
 
 /// Whose code a frame is, as far as waiting goes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Place {
+pub(crate) enum FrameOwner {
     /// The program, its libraries and plug-ins.
     User,
     /// The C library and what comes with it.
@@ -203,7 +203,7 @@ impl Cleaner {
         let edge = matches!(within, Within::Edge(_));
         if call.is_some() || edge {
             let innermost = kernel_at.checked_sub(1).and_then(|at| out.get(at)).copied();
-            let wraps = innermost.is_some_and(|frame| self.place(frame) == Place::CRuntime);
+            let wraps = innermost.is_some_and(|frame| self.place(frame) == FrameOwner::CRuntime);
             if wraps && kernel_at > 1 {
                 kernel_at -= 1;
                 cleaned.by = Some(out.remove(kernel_at));
@@ -252,12 +252,12 @@ impl Cleaner {
     }
 
     /// Whose code a cleaned frame is.
-    pub(crate) fn place(&self, frame: FrameId) -> Place {
+    pub(crate) fn place(&self, frame: FrameId) -> FrameOwner {
         match self.known.get(frame.index()).copied().flatten().map(|known| known.kind) {
-            Some(KnownKind::CRuntime) => Place::CRuntime,
-            Some(KnownKind::Call) => Place::Call,
-            Some(KnownKind::Kernel(_)) => Place::Kernel,
-            _ => Place::User,
+            Some(KnownKind::CRuntime) => FrameOwner::CRuntime,
+            Some(KnownKind::Call) => FrameOwner::Call,
+            Some(KnownKind::Kernel(_)) => FrameOwner::Kernel,
+            _ => FrameOwner::User,
         }
     }
 

@@ -34,7 +34,7 @@ use perfblame_cct::{
     ProfileBuilder, StackEvent, ThreadId,
 };
 
-use crate::cleaning::{Cleaned, Cleaner, Place, Within};
+use crate::cleaning::{Cleaned, Cleaner, FrameOwner, Within};
 use crate::gaps::{Gaps, Pieces};
 use crate::off_cpu::Wait;
 use crate::tally::Tally;
@@ -58,7 +58,7 @@ pub enum Continuity {
 
 /// How to infer.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Options {
+pub struct InferenceOptions {
     /// When a call goes on.
     pub continuity: Continuity,
     /// Keep every inferred call: memory grows with the trace.
@@ -87,7 +87,7 @@ pub struct Instance {
 /// Infers latencies from the events of a trace.
 #[derive(Debug, Default)]
 pub struct Inference {
-    options: Options,
+    options: InferenceOptions,
     cleaner: Cleaner,
     /// The calls of the stack at hand, outermost first.
     clean: Vec<FrameId>,
@@ -133,7 +133,7 @@ struct GapAtHand {
 
 impl Inference {
     /// Nothing inferred yet.
-    pub fn new(options: Options) -> Self {
+    pub fn new(options: InferenceOptions) -> Self {
         Self { options, ..Self::default() }
     }
 
@@ -349,7 +349,7 @@ impl Inference {
             }
             self.clean.clone_from(&self.threads.states[row].frames);
             let call =
-                self.clean.iter().rposition(|frame| self.cleaner.place(*frame) == Place::Call);
+                self.clean.iter().rposition(|frame| self.cleaner.place(*frame) == FrameOwner::Call);
             cleaned = Cleaned { call, call_name: current, ..cleaned };
         }
         self.coverage.looks += u64::from(!broken);
@@ -364,8 +364,9 @@ impl Inference {
         row: usize,
         cleaned: &mut Cleaned,
     ) -> bool {
-        let of_user =
-            |frame: &FrameId| !matches!(self.cleaner.place(*frame), Place::Kernel | Place::Call);
+        let of_user = |frame: &FrameId| {
+            !matches!(self.cleaner.place(*frame), FrameOwner::Kernel | FrameOwner::Call)
+        };
         let had_user = || self.threads.states[row].frames.iter().any(of_user);
         if self.clean.is_empty() || !cleaned.user && had_user() {
             return true;

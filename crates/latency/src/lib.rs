@@ -21,7 +21,7 @@ mod thread;
 mod totals;
 mod wait;
 
-pub use inference::{Continuity, Inference, Instance, Options};
+pub use inference::{Continuity, Inference, InferenceOptions, Instance};
 pub use off_cpu::Wait;
 pub use totals::{Latency, NodeLatency};
 pub use wait::WaitOn;

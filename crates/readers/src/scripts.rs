@@ -13,7 +13,7 @@ mod urls;
 use std::path::{Path, PathBuf};
 
 use hashbrown::HashMap;
-use perfblame_scripts::Place;
+use perfblame_scripts::ScriptPlace;
 
 use crate::encodings::json::{Cursor, JsonFault, JsonKind, Number};
 
@@ -66,7 +66,7 @@ pub struct Scripts {
     /// Texts that came with the file, by the script's address.
     resources: HashMap<String, String>,
     /// Where scripts begin in the pages that hold them, by the page's address.
-    begins: HashMap<String, Vec<Place>>,
+    begins: HashMap<String, Vec<ScriptPlace>>,
     bytes: usize,
     left_out: u64,
 }
@@ -149,7 +149,7 @@ impl Scripts {
             && (line, column) != (0, 0)
         {
             let begins = self.begins.entry(url.to_owned()).or_default();
-            let place = Place::new(line, column);
+            let place = ScriptPlace::new(line, column);
             if begins.len() < 1000 && !begins.contains(&place) {
                 begins.push(place);
             }

@@ -14,6 +14,6 @@ mod tokens;
 
 pub use naming::name_of;
 pub use outline::{Holder, Outline, ScriptFunction, outline};
-pub use place::Place;
+pub use place::ScriptPlace;
 pub use shape::Shape;
 pub use source_map::{Found, Origin, origins};

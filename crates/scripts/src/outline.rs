@@ -10,7 +10,7 @@ mod scan;
 use std::ops::Range;
 
 use crate::shape::Shape;
-use crate::{Place, tokens::Tokens};
+use crate::{ScriptPlace, tokens::Tokens};
 
 /// What holds a function, as ranges of the script's text.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -39,13 +39,13 @@ pub enum Holder {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ScriptFunction {
     /// Where it starts, as V8 says.
-    pub start: Place,
+    pub start: ScriptPlace,
     /// Where its text begins: before its name.
-    pub from: Place,
+    pub from: ScriptPlace,
     /// Where its text ends.
-    pub end: Place,
+    pub end: ScriptPlace,
     /// Where the name begins that it goes by, when it has one of its own or is assigned to one.
-    pub name_at: Option<Place>,
+    pub name_at: Option<ScriptPlace>,
     /// The row of the function around it; none for the script itself.
     pub parent: Option<u32>,
     /// What holds it.
@@ -63,7 +63,7 @@ pub struct Outline {
 
 impl Outline {
     /// The row of the function that starts at this place; of several, the outermost.
-    pub fn starting_at(&self, place: Place) -> Option<usize> {
+    pub fn starting_at(&self, place: ScriptPlace) -> Option<usize> {
         // Starts are not sorted: a method's start lies behind its name. From there on, few rows have to be looked at.
         let first = self.functions.partition_point(|function| function.from < place);
         let near = self.functions[..first].iter().enumerate().rev().take(8);
@@ -74,7 +74,7 @@ impl Outline {
     }
 
     /// The row of the innermost function whose text has this place in it.
-    pub fn around(&self, place: Place) -> Option<usize> {
+    pub fn around(&self, place: ScriptPlace) -> Option<usize> {
         let first = self.functions.partition_point(|function| function.from <= place);
         let mut row = first.checked_sub(1)?;
         while self.functions[row].end <= place {

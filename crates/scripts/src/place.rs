@@ -2,14 +2,14 @@
 
 /// A line and a column, both from 0.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
-pub struct Place {
+pub struct ScriptPlace {
     /// The line.
     pub line: u32,
     /// The column, in UTF-16 units.
     pub column: u32,
 }
 
-impl Place {
+impl ScriptPlace {
     /// A line and a column.
     pub fn new(line: u32, column: u32) -> Self {
         Self { line, column }
@@ -25,8 +25,8 @@ impl Place {
     }
 }
 
-impl Place {
-    /// The inverse of [`Place::after`]; the beginning for what stands before `start`.
+impl ScriptPlace {
+    /// The inverse of [`ScriptPlace::after`]; the beginning for what stands before `start`.
     #[must_use]
     pub fn before(self, start: Self) -> Self {
         if self < start {
@@ -41,16 +41,16 @@ impl Place {
 pub(crate) struct Places<'a> {
     text: &'a [u8],
     offset: usize,
-    place: Place,
+    place: ScriptPlace,
 }
 
 impl<'a> Places<'a> {
     pub fn new(text: &'a str) -> Self {
-        Self { text: text.as_bytes(), offset: 0, place: Place::default() }
+        Self { text: text.as_bytes(), offset: 0, place: ScriptPlace::default() }
     }
 
     /// The place of an offset; one before the last asked for has the last one's.
-    pub fn of(&mut self, offset: usize) -> Place {
+    pub fn of(&mut self, offset: usize) -> ScriptPlace {
         let end = offset.min(self.text.len());
         let (mut at, mut place) = (self.offset, self.place);
         while at < end {
@@ -58,10 +58,10 @@ impl<'a> Places<'a> {
             at += 1;
             match byte {
                 b'\r' if self.text.get(at) == Some(&b'\n') => {}
-                b'\n' | b'\r' => place = Place::new(place.line.saturating_add(1), 0),
+                b'\n' | b'\r' => place = ScriptPlace::new(place.line.saturating_add(1), 0),
                 // The line and paragraph separators, U+2028 and U+2029.
                 0xa8 | 0xa9 if at >= 3 && self.text[at - 3..at - 1] == [0xe2, 0x80] => {
-                    place = Place::new(place.line.saturating_add(1), 0);
+                    place = ScriptPlace::new(place.line.saturating_add(1), 0);
                 }
                 // One unit for the first byte of a character, two when it is outside the basic plane.
                 0x80..=0xbf => {}
@@ -96,13 +96,13 @@ mod tests {
             (2, 1),
             (3, 0),
         ];
-        assert_eq!(found, expected.map(|(line, column)| Place::new(line, column)));
+        assert_eq!(found, expected.map(|(line, column)| ScriptPlace::new(line, column)));
     }
 
     #[test]
     fn a_script_in_a_page_is_moved_by_where_it_begins() {
-        let start = Place::new(5, 17);
-        assert_eq!(Place::new(0, 3).after(start), Place::new(5, 20));
-        assert_eq!(Place::new(2, 3).after(start), Place::new(7, 3));
+        let start = ScriptPlace::new(5, 17);
+        assert_eq!(ScriptPlace::new(0, 3).after(start), ScriptPlace::new(5, 20));
+        assert_eq!(ScriptPlace::new(2, 3).after(start), ScriptPlace::new(7, 3));
     }
 }

@@ -3,17 +3,17 @@
 //! A profile asks for some hundred places of a map that has millions of segments. So the places come first, and the map
 //! is decoded once past all of them without being kept: only the segments of one line are in memory at a time.
 
-use crate::Place;
+use crate::ScriptPlace;
 
 /// Where something comes from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Origin {
     /// Where the segment begins in the bundle; on the line that was asked for, at or before the column.
-    pub generated: Place,
+    pub generated: ScriptPlace,
     /// The number of the source.
     pub source: u32,
     /// The place in it.
-    pub place: Place,
+    pub place: ScriptPlace,
     /// The number of the name it has there.
     pub name: Option<u32>,
 }
@@ -31,7 +31,7 @@ pub struct Found {
 ///
 /// Segments of a line mostly come in the order of their columns, and then only the last one is remembered: minified
 /// bundles have all of their millions of segments on one line. A line that is in no order is read again and sorted.
-pub fn origins(mappings: &str, wanted: &[Place]) -> Found {
+pub fn origins(mappings: &str, wanted: &[ScriptPlace]) -> Found {
     let mut found = Found { origins: vec![None; wanted.len()], damaged: 0 };
     let mut reader = MappingReader { rest: mappings.as_bytes(), ..MappingReader::default() };
     let mut next = 0;
@@ -80,7 +80,7 @@ impl MappingReader<'_> {
     }
 
     /// Answers for places of this line, sorted; false when its segments are not.
-    fn line_in_order(&mut self, wanted: &[Place], into: &mut [Option<Origin>]) -> bool {
+    fn line_in_order(&mut self, wanted: &[ScriptPlace], into: &mut [Option<Origin>]) -> bool {
         let (mut next, mut last, mut last_at) = (0, None, None);
         let is_sorted = self.each_segment(|at, origin| {
             if last_at.is_some_and(|last| at < last) {
@@ -97,7 +97,7 @@ impl MappingReader<'_> {
         is_sorted
     }
 
-    fn line_in_no_order(&mut self, wanted: &[Place], into: &mut [Option<Origin>]) {
+    fn line_in_no_order(&mut self, wanted: &[ScriptPlace], into: &mut [Option<Origin>]) {
         let mut segments: Vec<(u32, Option<Origin>)> = Vec::new();
         self.each_segment(|at, origin| {
             segments.push((at, origin));
@@ -156,12 +156,12 @@ impl MappingReader<'_> {
         if count < 4 {
             return None;
         }
-        let place = Place::new(
+        let place = ScriptPlace::new(
             u32::try_from(self.source_line).ok()?,
             u32::try_from(self.source_column).ok()?,
         );
         Some(Origin {
-            generated: Place::new(self.line, at),
+            generated: ScriptPlace::new(self.line, at),
             source: u32::try_from(self.source).ok()?,
             place,
             name: u32::try_from(self.name).ok().filter(|_| count == 5),
@@ -279,26 +279,26 @@ mod tests {
                     last[3] = i64::from(*name);
                 }
             }
-            let wanted: Vec<Place> = rows.iter().map(|row| Place::new(row.0, row.1)).collect();
+            let wanted: Vec<ScriptPlace> = rows.iter().map(|row| ScriptPlace::new(row.0, row.1)).collect();
             let found = origins(&text, &wanted);
             prop_assert_eq!(found.damaged, 0);
             for (row, origin) in rows.iter().zip(found.origins) {
-                let expected = Origin { generated: Place::new(row.0, row.1), source: row.2, place: Place::new(row.3, row.4), name: row.5 };
+                let expected = Origin { generated: ScriptPlace::new(row.0, row.1), source: row.2, place: ScriptPlace::new(row.3, row.4), name: row.5 };
                 prop_assert_eq!(origin, Some(expected));
             }
         }
 
         #[test]
         fn any_text_is_survived(text in "[A-Za-z0-9+/,;!]{0,200}", line in 0u32..5, column in 0u32..9) {
-            let _ = origins(&text, &[Place::new(line, column), Place::new(line + 1, 0)]);
+            let _ = origins(&text, &[ScriptPlace::new(line, column), ScriptPlace::new(line + 1, 0)]);
         }
     }
 
     #[test]
     fn columns_may_go_back() {
         // Columns 8, 2 and 4; then a line in order, which goes on from where the sources were.
-        let places =
-            [(0, 1), (0, 3), (0, 5), (0, 9), (1, 0)].map(|(line, column)| Place::new(line, column));
+        let places = [(0, 1), (0, 3), (0, 5), (0, 9), (1, 0)]
+            .map(|(line, column)| ScriptPlace::new(line, column));
         let found = origins("QAAA,NACA,EACA;AACA", &places);
         let lines: Vec<Option<u32>> =
             found.origins.iter().map(|origin| origin.map(|origin| origin.place.line)).collect();
@@ -308,7 +308,7 @@ mod tests {
 
     #[test]
     fn what_is_no_segment_is_counted() {
-        let found = origins("AAAA,!,AA,gggggggggA,AAAAAA;AACA", &[Place::new(1, 0)]);
+        let found = origins("AAAA,!,AA,gggggggggA,AAAAAA;AACA", &[ScriptPlace::new(1, 0)]);
         assert_eq!(found.damaged, 4);
         assert_eq!(found.origins[0].map(|origin| origin.place.line), Some(1));
     }
@@ -316,13 +316,13 @@ mod tests {
     #[test]
     fn a_place_belongs_to_the_segment_before_it() {
         let places = [(0, 0), (0, 4), (0, 20), (1, 0), (9, 9)]
-            .map(|(line, column)| Place::new(line, column));
+            .map(|(line, column)| ScriptPlace::new(line, column));
         let found = origins("CAAC,GACEA,K;", &places);
         let origin = |column, line, to, name| {
             Some(Origin {
-                generated: Place::new(0, column),
+                generated: ScriptPlace::new(0, column),
                 source: 0,
-                place: Place::new(line, to),
+                place: ScriptPlace::new(line, to),
                 name,
             })
         };

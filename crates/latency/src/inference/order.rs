@@ -9,7 +9,7 @@ use hashbrown::HashMap;
 use perfblame_cct::{Code, FrameId, Symbols};
 
 use super::Continuity;
-use crate::cleaning::{Cleaner, Place};
+use crate::cleaning::{Cleaner, FrameOwner};
 
 /// A system call at the end of a stack.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -157,7 +157,9 @@ impl Calls<'_> {
             return made.by.map_or(Level::Call, Level::Function);
         }
         match self.frames.get(at) {
-            Some(frame) if matches!(cleaner.place(*frame), Place::User | Place::CRuntime) => {
+            Some(frame)
+                if matches!(cleaner.place(*frame), FrameOwner::User | FrameOwner::CRuntime) =>
+            {
                 Level::Function(*frame)
             }
             _ => Level::Nothing,

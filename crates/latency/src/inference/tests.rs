@@ -72,7 +72,7 @@ impl Code for DrawnCode {
 }
 
 impl Trace {
-    fn new(options: Options) -> Self {
+    fn new(options: InferenceOptions) -> Self {
         let builder = ProfileBuilder::new(Grain::Functions, Times::Drop);
         Self { builder, inference: Inference::new(options), code: DrawnCode::default() }
     }
@@ -136,7 +136,7 @@ impl Trace {
     }
 }
 
-fn infer(trace: &str, options: Options) -> (Profile, Placement, Inference) {
+fn infer(trace: &str, options: InferenceOptions) -> (Profile, Placement, Inference) {
     let mut drawn = Trace::new(options);
     for line in trace.lines().filter(|line| !line.trim().is_empty()) {
         drawn.feed(line);
@@ -148,7 +148,7 @@ fn infer(trace: &str, options: Options) -> (Profile, Placement, Inference) {
 /// own latency that a comparison goes by.
 #[track_caller]
 fn check(trace: &str, expected: &Expect) {
-    let (profile, place, inference) = infer(trace, Options::default());
+    let (profile, place, inference) = infer(trace, InferenceOptions::default());
     let totals = inference.totals(&place);
     let own = profile.self_values(MetricId::new(0));
     let mut out = String::new();
@@ -187,7 +187,8 @@ fn check(trace: &str, expected: &Expect) {
 /// instances of figure 3 in both modes.
 #[test]
 fn table_1_of_the_paper() {
-    let mut trace = Trace::new(Options { instances: true, continuity: Continuity::Functions });
+    let mut trace =
+        Trace::new(InferenceOptions { instances: true, continuity: Continuity::Functions });
     let mut steps = String::new();
     for line in ["1 t * A B D", "2 t * A B D", "3 t * A C D", "4 t * A C"] {
         trace.feed(line);
@@ -258,14 +259,15 @@ fn a_call_from_another_place_is_another_call() {
           work 2x 10 20 17 30 own 17
     "]],
     );
-    let paper = Options { continuity: Continuity::Functions, ..Options::default() };
+    let paper =
+        InferenceOptions { continuity: Continuity::Functions, ..InferenceOptions::default() };
     let (_, place, inference) = infer(trace, paper);
     assert_eq!(inference.totals(&place).iter().map(|row| row.count).max(), Some(1));
 }
 
 /// How many calls there are of each context, with this code.
 #[track_caller]
-fn check_counts(code: &str, options: Options, trace: &str, expected: &str) {
+fn check_counts(code: &str, options: InferenceOptions, trace: &str, expected: &str) {
     let mut drawn = Trace::new(options);
     drawn.code = DrawnCode::new(code);
     trace.lines().for_each(|line| drawn.feed(line));
@@ -282,21 +284,23 @@ fn check_counts(code: &str, options: Options, trace: &str, expected: &str) {
 fn what_the_code_does_not_permit_is_another_call() {
     // From place 1 a call comes to 2; back only by another call.
     let trace = "0 t * main/7 work/1 one\n10 t * main/7 work/2 two\n20 t * main/7 work/1 one";
-    let check =
-        |code: &str, expected: &str| check_counts(code, Options::default(), trace, expected);
+    let check = |code: &str, expected: &str| {
+        check_counts(code, InferenceOptions::default(), trace, expected);
+    };
     check("", "main 1, work 1, one 2, two 1");
     check("work: 1 2\nmain: 7 7", "main 1, work 2, one 2, two 1");
     check("work: 1 2 1", "main 1, work 1, one 2, two 1");
     // If no way leads back to where it was called, its caller was called anew as well; but somebody must go on.
     check("work: 1 2\nmain: 7", "main 1, work 1, one 2, two 1");
-    let paper = Options { continuity: Continuity::Functions, ..Options::default() };
+    let paper =
+        InferenceOptions { continuity: Continuity::Functions, ..InferenceOptions::default() };
     check_counts("work: 1 2\nmain: 7 7", paper, trace, "main 1, work 1, one 2, two 1");
 }
 
 #[test]
 fn time_goes_to_what_has_much_to_do() {
     for (code, expected) in [("busy: 1", [2, 198, 2]), ("", [67, 67, 68])] {
-        let mut trace = Trace::new(Options::default());
+        let mut trace = Trace::new(InferenceOptions::default());
         trace.code = DrawnCode::new(code);
         trace.feed("0 t * main busy");
         trace.feed("202 t * main other");
@@ -314,14 +318,19 @@ fn walks_that_go_astray_end_no_calls() {
         let stack = if round == 30 { "deep [unknown]" } else { "start main work" };
         let _ = writeln!(trace, "{} t tick {stack}", round * 10);
     }
-    check_counts("", Options::default(), &trace, "start 1, main 1, work 1");
+    check_counts("", InferenceOptions::default(), &trace, "start 1, main 1, work 1");
     // A program that has two stacks has them often.
     let mut trace = String::new();
     for round in 0..40 {
         let stack = if round % 4 == 3 { "coroutine work" } else { "start main" };
         let _ = writeln!(trace, "{} t tick {stack}", round * 10);
     }
-    check_counts("", Options::default(), &trace, "start 10, main 10, coroutine 10, work 10");
+    check_counts(
+        "",
+        InferenceOptions::default(),
+        &trace,
+        "start 10, main 10, coroutine 10, work 10",
+    );
 }
 
 /// Stacks that were cut off are on no way from one context to the next, and say nothing of other gaps.
@@ -338,7 +347,7 @@ fn cut_stacks_teach_nothing() {
             let _ = writeln!(trace, "{} t * main rest", start + 600);
             let _ = writeln!(trace, "{} t * main", start + 900);
         }
-        let options = Options { instances: true, ..Options::default() };
+        let options = InferenceOptions { instances: true, ..InferenceOptions::default() };
         let (profile, place, inference) = infer(&trace, options);
         let later = inference
             .instances()
@@ -361,7 +370,7 @@ fn a_system_call_from_the_same_place_tells_calls_apart() {
     };
     let check = |code: &str, stack: &str, expected: &str| {
         for exits in [true, false] {
-            check_counts(code, Options::default(), &calls(stack, exits), expected);
+            check_counts(code, InferenceOptions::default(), &calls(stack, exits), expected);
         }
     };
     let stack = "main/7 work/1 read@libc";
@@ -381,7 +390,7 @@ fn a_system_call_from_the_same_place_tells_calls_apart() {
         );
     check_counts(
         "read: 9\nwork: 1\nmain: 7 7",
-        Options::default(),
+        InferenceOptions::default(),
         &left,
         "main 1, work 1, read 1, read 1",
     );
@@ -391,7 +400,7 @@ fn a_system_call_from_the_same_place_tells_calls_apart() {
     let ends = ends.lines().take(3).collect::<Vec<_>>().join("\n");
     check_counts(
         "read: 9\nwork: 1\nmain: 7 7",
-        Options::default(),
+        InferenceOptions::default(),
         &ends,
         "main 1, work 1, read 1",
     );
@@ -465,7 +474,7 @@ fn stacks_that_lack_their_ends_go_on() {
 
 #[test]
 fn threads_are_apart_and_keep_their_calls_under_a_new_name() {
-    let mut trace = Trace::new(Options::default());
+    let mut trace = Trace::new(InferenceOptions::default());
     trace.feed("0 ab * main work");
     trace.feed("3 x * main");
     // The same number, another name.

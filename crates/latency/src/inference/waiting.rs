@@ -5,7 +5,7 @@ use perfblame_cct::{EventKind, FrameId, Leaving, ProfileBuilder, StringId};
 
 use super::{Inference, Look, at};
 use crate::calls::OpenCall;
-use crate::cleaning::{Cleaned, Place};
+use crate::cleaning::{Cleaned, FrameOwner};
 use crate::off_cpu::{Wait, WaitKey, WaitSum};
 use crate::thread::{InCall, Off};
 use crate::wait::WaitOn;
@@ -210,7 +210,8 @@ impl Inference {
         if self.waiting.sees_calls || !matches!(kind, EventKind::SwitchOut(Leaving::Blocked)) {
             return 0;
         }
-        let user = self.clean.iter().rposition(|frame| self.cleaner.place(*frame) == Place::User);
+        let user =
+            self.clean.iter().rposition(|frame| self.cleaner.place(*frame) == FrameOwner::User);
         user.map_or(0, |user| self.clean.len() - user - 1)
     }
 
@@ -261,7 +262,7 @@ impl Inference {
                 let work = state
                     .frames
                     .iter()
-                    .filter(|frame| self.cleaner.place(**frame) == Place::Kernel);
+                    .filter(|frame| self.cleaner.place(**frame) == FrameOwner::Kernel);
                 let names = work
                     .filter_map(|frame| Some(builder.symbols.name(self.cleaner.function(*frame)?)));
                 let on = if cleaned.fault { WaitOn::PageFault } else { WaitOn::of(call, names) };
@@ -281,11 +282,11 @@ impl Inference {
     /// The innermost call outside of the kernel and the C library, or the innermost outside of the kernel.
     pub(super) fn who(&self, row: usize) -> usize {
         let frames = &self.threads.states[row].frames;
-        let last = |places: &[Place]| {
+        let last = |places: &[FrameOwner]| {
             frames.iter().rposition(|frame| places.contains(&self.cleaner.place(*frame)))
         };
-        last(&[Place::User])
-            .or_else(|| last(&[Place::CRuntime]))
+        last(&[FrameOwner::User])
+            .or_else(|| last(&[FrameOwner::CRuntime]))
             .unwrap_or(frames.len().saturating_sub(1))
     }
 

@@ -6,7 +6,7 @@ use hashbrown::{HashMap, HashSet};
 use perfblame_cct::{
     Function, FunctionId, FunctionShape, Layer, ProfileBuilder, ScriptShapes, StringId, position,
 };
-use perfblame_scripts::{Holder, Outline, Place, name_of, outline};
+use perfblame_scripts::{Holder, Outline, ScriptPlace, name_of, outline};
 
 use super::files::{Files, MapFile};
 use super::source_map::{MappedPlace, SourceMap};
@@ -73,10 +73,10 @@ struct Parsed {
     text: Option<String>,
     outline: Outline,
     /// Where it begins in its page.
-    start: Place,
+    start: ScriptPlace,
     uses: Vec<Use>,
     /// Recorded functions by where they start.
-    at: HashMap<Place, FunctionId>,
+    at: HashMap<ScriptPlace, FunctionId>,
 }
 
 /// Names in the making.
@@ -163,9 +163,9 @@ impl<'a> ScriptNaming<'a> {
         let outlined = outline(&text, &parsed.url);
         // Scripts inside pages begin somewhere in them; where, is told by whose functions are found.
         let begins = self.scripts.begins.get(&parsed.url).map_or(&[][..], Vec::as_slice);
-        let mut best = (0, Place::default());
-        for start in [Place::default()].iter().chain(begins) {
-            let is_found = |place: &&Place| {
+        let mut best = (0, ScriptPlace::default());
+        for start in [ScriptPlace::default()].iter().chain(begins) {
+            let is_found = |place: &&ScriptPlace| {
                 *place >= start && outlined.starting_at(place.before(*start)).is_some()
             };
             let found = parsed.at.keys().filter(is_found).count();
@@ -198,7 +198,7 @@ impl<'a> ScriptNaming<'a> {
         let row = *self.row_of.get(&self.group_again(script, component)?)?;
         let parsed = &mut self.groups[row].1;
         parsed.text.as_ref()?;
-        let place = Place::new(line.checked_sub(1)?, column.checked_sub(1)?);
+        let place = ScriptPlace::new(line.checked_sub(1)?, column.checked_sub(1)?);
         let place = (place >= parsed.start).then(|| place.before(parsed.start))?;
         let start =
             parsed.outline.functions[parsed.outline.around(place)?].start.after(parsed.start);
@@ -367,14 +367,16 @@ impl<'p, 'm> Reading<'p, 'm> {
     ) {
         let parsed = self.parsed;
         // What is asked for: starts, names' places, places being executed.
-        let inner = |place: Place| (place >= parsed.start).then(|| place.before(parsed.start));
-        let row_at = |place: Place| {
+        let inner =
+            |place: ScriptPlace| (place >= parsed.start).then(|| place.before(parsed.start));
+        let row_at = |place: ScriptPlace| {
             parsed.text.as_ref()?;
             parsed.outline.starting_at(inner(place)?)
         };
-        let place_of =
-            |at: &Position| inner(Place::new(at.line.checked_sub(1)?, at.column.checked_sub(1)?));
-        let mut wanted: Vec<Place> = Vec::new();
+        let place_of = |at: &Position| {
+            inner(ScriptPlace::new(at.line.checked_sub(1)?, at.column.checked_sub(1)?))
+        };
+        let mut wanted: Vec<ScriptPlace> = Vec::new();
         for of in &parsed.uses {
             let start = start_of(builder.symbols.function(of.function));
             wanted.extend(start.and_then(inner));
@@ -390,15 +392,16 @@ impl<'p, 'm> Reading<'p, 'm> {
                 format!("segments of source maps are damaged, first in that of {}", parsed.url)
             });
         }
-        let origin =
-            |place: Place| wanted.binary_search(&place).ok().and_then(|row| found[row].as_ref());
+        let origin = |place: ScriptPlace| {
+            wanted.binary_search(&place).ok().and_then(|row| found[row].as_ref())
+        };
         for of in &parsed.uses {
             let function = *builder.symbols.function(of.function);
             let Some(start) = start_of(&function).and_then(inner) else { continue };
             let row = row_at(start.after(parsed.start));
             let shape = row.map(|row| &parsed.outline.functions[row]);
             let is_script = shape.is_some_and(|shape| shape.holder == Holder::TopLevel)
-                || start == Place::default() && builder.symbols.name(of.function).is_empty();
+                || start == ScriptPlace::default() && builder.symbols.name(of.function).is_empty();
             if is_script && !self.map.has_one_source() {
                 continue;
             }
@@ -429,7 +432,7 @@ impl<'p, 'm> Reading<'p, 'm> {
                 }
             };
             let from_text = if is_script {
-                Some(("(top level)".to_owned(), Place::default()))
+                Some(("(top level)".to_owned(), ScriptPlace::default()))
             } else if is_inside {
                 self.by_source(mapped, &source, own.is_empty())
             } else {
@@ -491,7 +494,7 @@ impl<'p, 'm> Reading<'p, 'm> {
         mapped: &MappedPlace,
         source: &str,
         is_nameless: bool,
-    ) -> Option<(String, Place)> {
+    ) -> Option<(String, ScriptPlace)> {
         let key = (mapped.section, mapped.origin.source);
         let map = self.map;
         let read = self.sources.entry(key).or_insert_with(|| {
@@ -512,7 +515,7 @@ impl<'p, 'm> Reading<'p, 'm> {
 }
 
 /// Where a recorded function starts, counted from 0.
-fn start_of(function: &Function) -> Option<Place> {
+fn start_of(function: &Function) -> Option<ScriptPlace> {
     let at = |number: Option<std::num::NonZeroU32>| number.map(|number| number.get() - 1);
-    Some(Place::new(at(function.line)?, at(function.column)?))
+    Some(ScriptPlace::new(at(function.line)?, at(function.column)?))
 }

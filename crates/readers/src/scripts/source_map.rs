@@ -2,7 +2,7 @@
 //!
 //! Sources' texts stay as they are in the file, since few of them get asked for.
 
-use perfblame_scripts::{Origin, Place, origins};
+use perfblame_scripts::{Origin, ScriptPlace, origins};
 
 use super::urls;
 use crate::encodings::json::{Cursor, JsonFault, JsonKind, Number, decode};
@@ -11,7 +11,7 @@ use crate::encodings::json::{Cursor, JsonFault, JsonKind, Number, decode};
 #[derive(Default, Debug)]
 pub struct SourceMap<'a> {
     /// In the order of their places.
-    sections: Vec<(Place, MapSection<'a>)>,
+    sections: Vec<(ScriptPlace, MapSection<'a>)>,
     /// The script it belongs to, as the map says.
     pub file: Option<String>,
     /// What the script and its map have in common.
@@ -74,7 +74,7 @@ impl<'a> SourceMap<'a> {
             }
         }
         if !whole.mappings.is_empty() {
-            self.sections.push((Place::default(), whole));
+            self.sections.push((ScriptPlace::default(), whole));
         }
         Ok(())
     }
@@ -83,7 +83,7 @@ impl<'a> SourceMap<'a> {
         if cursor.peek()? != JsonKind::Object {
             return cursor.skip_value();
         }
-        let (mut start, mut section) = (Place::default(), MapSection::default());
+        let (mut start, mut section) = (ScriptPlace::default(), MapSection::default());
         cursor.begin_object()?;
         while let Some(key) = cursor.next_raw_key()? {
             match (key, cursor.peek()?) {
@@ -113,7 +113,7 @@ impl<'a> SourceMap<'a> {
     }
 
     /// Looks places up, which must be sorted; says how many segments were damaged.
-    pub fn look_up(&self, wanted: &[Place]) -> (Vec<Option<MappedPlace>>, u64) {
+    pub fn look_up(&self, wanted: &[ScriptPlace]) -> (Vec<Option<MappedPlace>>, u64) {
         let (mut found, mut damaged) = (Vec::with_capacity(wanted.len()), 0);
         let mut rest = wanted;
         let first = self
@@ -131,7 +131,7 @@ impl<'a> SourceMap<'a> {
             if own.is_empty() {
                 continue;
             }
-            let relative: Vec<Place> = own.iter().map(|place| place.before(*start)).collect();
+            let relative: Vec<ScriptPlace> = own.iter().map(|place| place.before(*start)).collect();
             let looked_up = origins(&section.mappings, &relative);
             damaged += looked_up.damaged;
             found.extend(looked_up.origins.into_iter().map(|origin| {
@@ -231,7 +231,7 @@ fn strings(cursor: &mut Cursor<'_>, into: &mut Vec<String>) -> Result<(), JsonFa
 pub fn source_map_never_panics(bytes: &[u8]) {
     let Ok(map) = SourceMap::read(bytes) else { return };
     let places = [(0, 0), (0, 1), (0, 500), (1, 0), (3, 7), (1 << 20, 0)];
-    let places = places.map(|(line, column)| Place::new(line, column));
+    let places = places.map(|(line, column)| ScriptPlace::new(line, column));
     let (found, _) = map.look_up(&places);
     assert_eq!(found.len(), places.len());
     for mapped in found.iter().flatten() {
@@ -255,7 +255,7 @@ mod tests {
     #[test]
     fn a_map_tells_sources_names_and_texts() {
         let map = SourceMap::read(MAP.as_bytes()).unwrap();
-        let places = [0, 4, 9].map(|column| Place::new(0, column));
+        let places = [0, 4, 9].map(|column| ScriptPlace::new(0, column));
         let (found, damaged) = map.look_up(&places);
         assert_eq!(damaged, 0);
         let found: Vec<MappedPlace> = found.into_iter().flatten().collect();
@@ -278,7 +278,7 @@ mod tests {
         );
         let map = SourceMap::read(text.as_bytes()).unwrap();
         let places =
-            [(0, 0), (0, 5), (2, 10), (2, 14)].map(|(line, column)| Place::new(line, column));
+            [(0, 0), (0, 5), (2, 10), (2, 14)].map(|(line, column)| ScriptPlace::new(line, column));
         let (found, _) = map.look_up(&places);
         let at = |found: &Option<MappedPlace>| {
             found.as_ref().map(|mapped| (mapped.section, mapped.origin.generated))
@@ -294,7 +294,7 @@ mod tests {
                 r#"{{"version":3,"sources":["a.js",null,"c.js"],"names":[],"{key}":[2],"mappings":"AAAA,ICAA,ICAA"}}"#
             );
             let map = SourceMap::read(text.as_bytes()).unwrap();
-            let (found, _) = map.look_up(&[0, 4, 8].map(|column| Place::new(0, column)));
+            let (found, _) = map.look_up(&[0, 4, 8].map(|column| ScriptPlace::new(0, column)));
             let told = found
                 .iter()
                 .flatten()
@@ -309,6 +309,6 @@ mod tests {
     fn what_is_no_map_is_refused_or_empty() {
         assert!(SourceMap::read(b"<html>").is_err());
         let map = SourceMap::read(br#"{"mappings":7,"sources":{}}"#).unwrap();
-        assert_eq!(map.look_up(&[Place::new(0, 0)]).0, [None]);
+        assert_eq!(map.look_up(&[ScriptPlace::new(0, 0)]).0, [None]);
     }
 }

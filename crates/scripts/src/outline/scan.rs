@@ -427,7 +427,7 @@ impl Scan<'_, '_> {
             // Whether there is one before a brace is chance.
             TokenKind::Sign if said == b";" => {}
             TokenKind::Open | TokenKind::Close | TokenKind::Arrow | TokenKind::Sign => {
-                open.shape.add(hash())
+                open.shape.add(hash());
             }
         }
     }
@@ -574,7 +574,9 @@ fn placed(found: Vec<Found>, tokens: &Tokens<'_>) -> Outline {
     let mut places = Places::new(tokens.text);
     let places: Vec<_> = offsets.iter().map(|offset| places.of(*offset as usize)).collect();
     let place = |offset: u32| {
-        offsets.binary_search(&offset).map_or_else(|_| crate::Place::default(), |row| places[row])
+        offsets
+            .binary_search(&offset)
+            .map_or_else(|_| crate::ScriptPlace::default(), |row| places[row])
     };
     let functions = found.into_iter().map(|function| ScriptFunction {
         start: place(function.start),

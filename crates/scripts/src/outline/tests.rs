@@ -15,7 +15,7 @@ fn check(text: &str, name: &str, expected: &Expect) {
     for (row, function) in found.functions.iter().enumerate() {
         let line = text.lines().nth(function.start.line as usize).unwrap_or_default();
         let rest: String = line.chars().skip(function.start.column as usize).take(12).collect();
-        let Place { line, column } = function.start;
+        let ScriptPlace { line, column } = function.start;
         let name = name_of(text, &found, row);
         let _ = writeln!(shown, "{line}:{column} {rest:12}  {name}");
         assert_eq!(
@@ -164,7 +164,7 @@ fn the_innermost_function_around_a_place() {
     let text = "var x;function a(){ var y; b(function(){ z() }); }\nq()";
     let found = outline(text, "a.js");
     let around =
-        |line, column| name_of(text, &found, found.around(Place::new(line, column)).unwrap());
+        |line, column| name_of(text, &found, found.around(ScriptPlace::new(line, column)).unwrap());
     assert_eq!(around(0, 2), "(top level)");
     assert_eq!(around(0, 15), "a");
     assert_eq!(around(0, 22), "a");

@@ -36,7 +36,7 @@ proptest! {
     /// Conservative is least, longest most; what is expected lies between; callees take no longer than callers.
     #[test]
     fn latencies_are_ordered_and_nested(events in any_trace()) {
-        let options = Options { instances: true, ..Options::default() };
+        let options = InferenceOptions { instances: true, ..InferenceOptions::default() };
         let (profile, place, inference) = infer(&drawn(&events), options);
         for call in inference.instances() {
             prop_assert!(0 <= call.conservative && call.conservative <= call.aggressive);
@@ -63,7 +63,7 @@ proptest! {
     /// Own latencies of a thread add up to the time it was watched.
     #[test]
     fn no_time_is_lost(events in any_trace()) {
-        let (profile, _, _) = infer(&drawn(&events), Options::default());
+        let (profile, _, _) = infer(&drawn(&events), InferenceOptions::default());
         let sum: i64 = profile.self_values(MetricId::new(0)).iter().sum();
         let mut spans: HashMap<u8, (i64, i64)> = HashMap::new();
         let mut time = 0i64;
@@ -80,8 +80,8 @@ proptest! {
     #[test]
     fn the_same_trace_gives_the_same_answer(events in any_trace()) {
         let text = drawn(&events);
-        let (one, _, _) = infer(&text, Options::default());
-        let (other, _, _) = infer(&text, Options::default());
+        let (one, _, _) = infer(&text, InferenceOptions::default());
+        let (other, _, _) = infer(&text, InferenceOptions::default());
         prop_assert_eq!(perfblame_cct::dump(&one), perfblame_cct::dump(&other));
     }
 }

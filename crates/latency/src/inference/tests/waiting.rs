@@ -130,7 +130,7 @@ fn what_is_done_between_two_looks_is_what_others_saw() {
         time += 100;
         let _ = writeln!(trace, "{time} t out main serve {poll}");
     }
-    let (profile, _, _) = infer(&trace, Options::default());
+    let (profile, _, _) = infer(&trace, InferenceOptions::default());
     let own = profile.self_values(MetricId::new(0));
     let of = |name: &str| -> i64 {
         profile
@@ -170,7 +170,7 @@ fn rounds(take: &str, run: &str) -> String {
 
 #[test]
 fn rounds_that_are_calls_of_their_own_are_rounds() {
-    let mut drawn = Trace::new(Options::default());
+    let mut drawn = Trace::new(InferenceOptions::default());
     drawn.code = DrawnCode::new("round: 1 2 2\nloop: 1 1");
     rounds("start loop/1 round/1", "start loop/1 round/2")
         .lines()
@@ -190,7 +190,7 @@ fn rounds_that_are_calls_of_their_own_are_rounds() {
 #[test]
 fn waiting_for_work_is_told_from_waiting_within_work() {
     let trace = rounds("start loop", "start loop");
-    let (profile, place, inference) = infer(&trace, Options::default());
+    let (profile, place, inference) = infer(&trace, InferenceOptions::default());
     let waits: Vec<_> = inference
         .waits()
         .iter()
@@ -207,7 +207,7 @@ fn waiting_for_work_is_told_from_waiting_within_work() {
 }
 /// What each wait is: its function, and whether it is for work.
 fn kinds_of_waits(trace: &str) -> Vec<(String, bool)> {
-    let (profile, place, inference) = infer(trace, Options::default());
+    let (profile, place, inference) = infer(trace, InferenceOptions::default());
     let kind = |wait: &Wait| (profile.name_of(place.of(wait.node)).to_owned(), wait.idle);
     inference.waits().iter().map(kind).collect()
 }
@@ -254,7 +254,7 @@ fn a_switch_that_is_told_twice_is_one() {
     let again = "1 t out\n";
     let rest = "100 t in\n101 t tick main f\n";
     let waits = |trace: String| {
-        let (_, _, inference) = infer(&trace, Options::default());
+        let (_, _, inference) = infer(&trace, InferenceOptions::default());
         inference.waits().iter().map(|wait| (wait.on, wait.total)).collect::<Vec<_>>()
     };
     assert_eq!(waits(format!("{once}{again}{rest}")), [(WaitOn::Pipe, 100)]);
@@ -269,7 +269,7 @@ fn a_wait_is_over_when_its_thread_runs_again() {
         let time = round * 100;
         trace + &format!("{time} t out {stack}\n{} t in\n", time + 40)
     });
-    let (profile, _, _) = infer(&trace, Options::default());
+    let (profile, _, _) = infer(&trace, InferenceOptions::default());
     let own = profile.self_values(MetricId::new(0));
     let of = |name: &str| {
         let named = profile.tree.nodes().filter(|node| profile.name_of(*node) == name);
