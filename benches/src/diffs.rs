@@ -117,7 +117,7 @@ fn large_trees() -> Result<Vec<BenchRow>> {
     let merging = start.elapsed().as_secs_f64();
     let nodes = sides.as_ref().map(|side| side.runs.tree.len());
     let input = format!("5 + 5 runs, {} and {} nodes, after reading", nodes.before, nodes.after);
-    let mut rows = vec![row("10 runs put beside each other", &input, merging, "s", 3.0)];
+    let mut rows = vec![row("10 runs aligned in one tree", &input, merging, "s", 3.0)];
     for method in [Method::Suspects, Method::Paths] {
         let what = format!("difference, `--method {}`", method.name());
         rows.push(row(&what, &input, seconds(&sides, method)?, "s", 3.0));
@@ -135,7 +135,7 @@ fn stages() -> Result<Vec<BenchRow>> {
     let nodes = sides.as_ref().map(|side| side.runs.tree.len());
     let common = answer(&sides, Method::Stages)?;
     let input = format!(
-        "{} and {} nodes with call sites, {common} in common, 200 changed functions, after reading",
+        "{} and {} nodes with call sites, {common} common, 200 changed functions, after reading",
         nodes.before, nodes.after
     );
     let time = seconds(&sides, Method::Stages)?;
@@ -150,7 +150,7 @@ fn memory_of_suspects() -> Result<Vec<BenchRow>> {
     let nodes = sides.as_ref().map(|side| side.runs.tree.len());
     let input = format!("{} and {} nodes, after reading", nodes.before, nodes.after);
     let row = memory(&sides, Method::Suspects, &input);
-    Ok(vec![row.context("this system does not tell how much memory a process uses")?])
+    Ok(vec![row.context("this system does not report how much memory a process uses")?])
 }
 
 /// Peak memory of one answer, both trees included.

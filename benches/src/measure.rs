@@ -26,7 +26,8 @@ pub fn process(shell_command: &str) -> Result<Usage> {
         bail!("{shell_command} failed: {errors}");
     }
     let last = errors.lines().next_back().unwrap_or_default();
-    let (seconds, kilobytes) = last.split_once(' ').with_context(|| format!("time said {last}"))?;
+    let (seconds, kilobytes) =
+        last.split_once(' ').with_context(|| format!("time printed {last}"))?;
     Ok(Usage { seconds: seconds.parse()?, peak: kilobytes.parse::<u64>()? * 1024 })
 }
 
@@ -63,7 +64,7 @@ pub fn printed(program: &str, arguments: &[&str]) -> Result<f64> {
         Command::new(program).args(arguments).output().with_context(|| program.to_owned())?;
     let text = String::from_utf8_lossy(&output.stdout);
     let errors = String::from_utf8_lossy(&output.stderr);
-    let first = text.lines().next().with_context(|| format!("{program} said {errors}"))?;
+    let first = text.lines().next().with_context(|| format!("{program} printed {errors}"))?;
     Ok(first.trim().parse()?)
 }
 

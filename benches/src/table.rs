@@ -30,11 +30,11 @@ pub fn line(row: Option<&BenchRow>) -> String {
 const INTRODUCTION: &str = "\
 # Benchmarks
 
-Made by `cargo xtask bench`, which records or builds the inputs, lets perfblame and its peer take turns on them and
-rewrites this page. Seconds are medians of whole processes, start-up included, unless the row says otherwise; they
-depend on the machine. Ratios compare the two in the same run.
-JFR's peer prints eight kinds of events that carry stacks (execution, native, allocation, monitor and park events);
-where a recording is asked for execution samples alone, `jfr print` has less to do and the ratio is smaller.
+`cargo xtask bench` makes this page. It records or builds the inputs and runs perfblame and its peer on them
+alternately. Seconds are medians of whole processes, start-up included, unless the row says otherwise; they depend on
+the machine. Ratios compare the two in the same session.
+The peer for JFR prints eight kinds of events with stacks (execution, native, allocation, monitor and park events). If
+only execution samples are requested, `jfr print` has less to do and the ratio is smaller.
 
 ";
 

@@ -21,7 +21,7 @@ pub fn run(arguments: &[&str]) -> Result<()> {
     let targets = targets()?;
     for name in &wanted {
         if !targets.iter().any(|target| target == name) {
-            bail!("no fuzz target {name}; there are: {}", targets.join(", "));
+            bail!("unknown fuzz target {name}; the targets are {}", targets.join(", "));
         }
     }
     for target in
@@ -41,7 +41,7 @@ fn require_tools() -> Result<()> {
     }
     if !runs("cargo", &["fuzz", "--version"])? {
         shell::run("cargo", &["install", "cargo-fuzz", "--locked"]).context(
-            "fuzzing needs cargo-fuzz, and it could not be installed: `cargo install cargo-fuzz`",
+            "fuzzing needs cargo-fuzz, but it could not be installed: `cargo install cargo-fuzz`",
         )?;
     }
     Ok(())

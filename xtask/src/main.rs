@@ -15,29 +15,30 @@ use anyhow::{Result, bail};
 const USAGE: &str = "\
 usage: cargo xtask <command>
 
-  setup             install what the end-to-end tests need (Debian packages, Go and npm tools), build the Java agent
+  setup             install the tools of the end-to-end tests (Debian packages, Go and npm tools), build the Java agent
   test              set up, then format, lints, unit and end-to-end tests, docs, tidy checks
   test --unit       format, lints, unit tests and tidy checks; installs nothing
   sandbox PROGRAM [ARGUMENT…]
                     run a program as the tests run: empty home, empty temporary folder, no left-over tools
-  tidy              check what compilers do not: links, headers, samples, fuzz targets
-  bench [NAME…]     run the benches (or those named) beside their peers and rewrite their rows in docs/benchmarks.md
+  tidy              check what compilers do not check: links, headers, samples, fuzz targets
+  bench [NAME…]     run all benches (or the named ones) and their peers, and update docs/benchmarks.md
   eval attribution [OPTION…]
-                    inject slowdowns into commits of real projects, check them and rewrite docs/eval-attribution.md; goes
-                    on where it stopped; options as of perfblame-eval-attribution
+                    inject slowdowns into commits of real projects, check them and rewrite docs/eval-attribution.md;
+                    continues where it stopped; takes the options of perfblame-eval-attribution
   eval planted [OPTION…]
-                    plant slowdowns in noisy runs and rewrite docs/accuracy.md; options as of perfblame-eval-planted
+                    plant slowdowns in noisy runs and rewrite docs/accuracy.md; takes the options of
+                    perfblame-eval-planted
   eval introperf [OPTION…]
-                    rerun the IntroPerf experiments on programs of Debian and rewrite docs/eval-introperf.md; goes on
-                    where it stopped; options as of perfblame-eval-introperf
+                    rerun the IntroPerf experiments on programs of Debian and rewrite docs/eval-introperf.md;
+                    continues where it stopped; takes the options of perfblame-eval-introperf
   eval parcs [OPTION…]
-                    rerun the PARCS experiment on real Java programs and rewrite docs/eval-parcs.md; goes on where it
-                    stopped; options as of perfblame-eval-parcs
+                    rerun the PARCS experiment on real Java programs and rewrite docs/eval-parcs.md; continues
+                    where it stopped; takes the options of perfblame-eval-parcs
   eval zam [OPTION…]
-                    inject slowdowns into web applications, record visits and rewrite docs/eval-zam.md; goes on where it
-                    stopped; options as of perfblame-eval-zam
+                    inject slowdowns into web applications, record visits and rewrite docs/eval-zam.md; continues
+                    where it stopped; takes the options of perfblame-eval-zam
   fuzz [--seconds N] [TARGET…]
-                    run every fuzz target (or those named) for N seconds each, 60 unless told
+                    run all fuzz targets (or the named ones) for N seconds each; default 60
   bless             rewrite snapshots and generated documents
 ";
 

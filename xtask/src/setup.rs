@@ -196,7 +196,7 @@ fn install(missing: &[&str]) -> Result<()> {
     }
     if !shell::has("apt-get")? {
         bail!(
-            "please install these Debian packages or what they are called here: {}",
+            "please install these Debian packages, or the equivalent ones: {}",
             missing.join(" ")
         );
     }

@@ -1,11 +1,12 @@
 //! What compilers do not check, one module per check: documents that name files, files that open with what they are for,
-//! samples that say where they come from, formats that are fuzzed.
+//! samples that say where they come from, formats that are fuzzed, words that users stop at.
 
 mod fuzz_targets;
 mod links;
 mod machine_paths;
 mod rust_files;
 mod samples;
+mod words;
 
 use std::path::Path;
 
@@ -24,8 +25,14 @@ struct TrackedFile {
 /// Says what is wrong with the files, a line each.
 type Check = fn(&[TrackedFile]) -> Vec<String>;
 
-const CHECKS: &[Check] =
-    &[rust_files::check, links::check, machine_paths::check, samples::check, fuzz_targets::check];
+const CHECKS: &[Check] = &[
+    rust_files::check,
+    links::check,
+    machine_paths::check,
+    samples::check,
+    fuzz_targets::check,
+    words::check,
+];
 
 pub fn run() -> Result<()> {
     let files = tracked_files(&shell::project())?;

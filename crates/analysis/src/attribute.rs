@@ -51,7 +51,7 @@ pub struct Attribution {
     pub reached: usize,
     /// Those that they do not get to, in the order of their files.
     pub unreached: Vec<CodeChange>,
-    /// Files that changed outside of functions and can matter: dependencies, build, configuration, static data.
+    /// Files that changed outside functions and can matter: dependencies, build, configuration, static data.
     pub outside: Vec<CodeChange>,
     /// What follows from all that.
     pub finding: Blame,
@@ -180,9 +180,9 @@ fn code_change(
 fn outside_change(file: &perfblame_changes::FileChange) -> Option<CodeChange> {
     let why = match file.kind {
         FileKind::Code if !SYNTAX_TREES => "changed",
-        FileKind::Code => "changed outside of functions",
-        FileKind::Dependency => "says what the program is built from",
-        FileKind::Build => "says how the program is built",
+        FileKind::Code => "changed outside functions",
+        FileKind::Dependency => "lists the program's dependencies",
+        FileKind::Build => "configures the build",
         FileKind::Config => "is read when the program runs",
         FileKind::Other => return None,
     };
@@ -212,11 +212,11 @@ fn brought_in(additions: &[Addition], callee: Option<&str>) -> Option<String> {
         additions.iter().min_by_key(rank)
     })?;
     Some(match first {
-        Addition::Call(name) => format!("a call of `{name}` is new"),
-        Addition::Loop => "a loop is new".to_owned(),
-        Addition::Allocation => "an allocation is new".to_owned(),
-        Addition::Lock => "a lock is new".to_owned(),
-        Addition::Wait => "a wait is new".to_owned(),
+        Addition::Call(name) => format!("with a new call of `{name}`"),
+        Addition::Loop => "with a new loop".to_owned(),
+        Addition::Allocation => "with a new allocation".to_owned(),
+        Addition::Lock => "with a new lock".to_owned(),
+        Addition::Wait => "with a new wait".to_owned(),
     })
 }
 

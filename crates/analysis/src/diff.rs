@@ -110,7 +110,7 @@ pub enum DiffError {
         known: Vec<String>,
     },
     /// The two sides have no metric in common.
-    #[error("before and after have no metric in common")]
+    #[error("before and after share no metric")]
     NothingInCommon {
         /// What the before side has.
         before: Vec<String>,
@@ -118,7 +118,7 @@ pub enum DiffError {
         after: Vec<String>,
     },
     /// The least difference that counts has a unit that the metric does not have.
-    #[error("the least difference that counts is {given}, and {metric} is measured in {}", unit.name())]
+    #[error("the smallest difference is given as {given}, but {metric} is measured in {}", unit.name())]
     Threshold {
         /// What the least difference is.
         given: Quantity,
@@ -128,7 +128,7 @@ pub enum DiffError {
         unit: Unit,
     },
     /// `work` does not fit the runs.
-    #[error("{side} has {runs} runs, and work is given for {given}")]
+    #[error("{side} has {runs} runs, but `--work` gives {given} numbers for it")]
     Work {
         /// Which one.
         side: Side,

@@ -223,12 +223,12 @@ pub fn infer(source: &Source, query: InferQuery, tally: &Tally) -> Result<Inferr
             let format = &*profile.info.format;
             let cut = profile.warnings.iter().any(|warning| warning.code == "truncated");
             let why = if cut && format == "perf.data" {
-                "it is cut off before the names of its events: nothing says which are system calls"
+                "it is cut off before the names of its events, so system calls cannot be identified"
                     .to_owned()
             } else {
-                format!("it is a profile ({format}) and no trace of system calls with stacks")
+                format!("it is a profile ({format}), not a trace of system calls with stacks")
             };
-            let other = "`perfblame show` shows what is in it; `perfblame record os` makes traces";
+            let other = "`perfblame show` shows a profile; `perfblame record os` records traces";
             let tracer = format_named(format).and_then(|format| format.tracer.as_ref());
             let help = tracer.map_or(other, |tracer| tracer.how_to_record_stacks);
             Err(failed(ReadError::new(ReadErrorKind::Unsupported(why)).help(help)))

@@ -190,7 +190,7 @@ pub fn load(sources: &[Source], options: LoadOptions, tally: &Tally) -> Result<L
     if let Some(name) = left_out.first() {
         first.warnings.push(Warning {
             code: "no-profile".to_owned(),
-            message: format!("files that are no profiles were left out, first: {name}"),
+            message: format!("files that are not profiles were left out; the first is {name}"),
             count: left_out.len() as u64,
         });
     }

@@ -76,7 +76,7 @@ pub enum ShowError {
         known: Vec<String>,
     },
     /// The definition of a task makes no sense.
-    #[error("the task `{definition}` makes no sense")]
+    #[error("invalid task `{definition}`")]
     Task {
         /// The definition.
         definition: String,

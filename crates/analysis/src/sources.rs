@@ -59,7 +59,7 @@ pub fn expand(arguments: &[PathBuf]) -> Result<Vec<Source>, LoadError> {
     for argument in arguments {
         if argument.as_os_str() == "-" {
             if sources.contains(&Source::Stdin) {
-                let kind = LoadErrorKind::NoInput("it was named twice".to_owned());
+                let kind = LoadErrorKind::NoInput("it is given twice".to_owned());
                 return Err(LoadError::new("standard input", kind));
             }
             sources.push(Source::Stdin);

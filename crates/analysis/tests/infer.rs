@@ -309,7 +309,7 @@ fn texts_of_other_tracers_are_compared() {
 fn what_is_no_trace_is_said_to_be_none() {
     let trace = Trace::new("main;work 3\nmain;play 4\n");
     let error = infer(&trace.source(), InferQuery::default(), &Tally::default()).unwrap_err();
-    assert!(error.kind.to_string().contains("no trace of system calls"), "{}", error.kind);
+    assert!(error.kind.to_string().contains("not a trace of system calls"), "{}", error.kind);
 }
 
 fn side(traces: &[Trace]) -> Loaded {

@@ -17,7 +17,7 @@ pub struct ZipError {
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum ZipErrorKind {
     /// The end is missing, where the list of members is found.
-    #[error("the zip file has no list of its members")]
+    #[error("the zip file has no central directory")]
     NoList,
     /// The list cannot be read.
     #[error("the list of its members is damaged")]
@@ -35,7 +35,7 @@ pub enum ZipErrorKind {
     #[error("it is larger than such a file can be")]
     TooLarge,
     /// A member does not begin as it should.
-    #[error("it does not begin as its name promises")]
+    #[error("its header does not match its name")]
     Start,
     /// A member's data cannot be unpacked.
     #[error("its data is damaged")]

@@ -239,18 +239,18 @@ impl PartialReport {
         let warning = |code: &str, message: &str, stacks: &PartialStacks| {
             (stacks.stacks > 0).then(|| Warning {
                 code: code.to_owned(),
-                message: format!("{message}; they are kept below {TRUNCATED}"),
+                message: format!("{message}; they are below {TRUNCATED}"),
                 count: stacks.stacks as u64,
             })
         };
         let waiting = warning(
             WAITING,
-            "stacks whose outermost frames are missing fit nowhere in the tree yet",
+            "stacks without their outermost frames fit nowhere in the tree",
             &self.waiting,
         );
         let ambiguous = warning(
             AMBIGUOUS,
-            "stacks whose outermost frames are missing fit several places in the tree",
+            "stacks without their outermost frames fit in several places of the tree",
             &self.ambiguous,
         );
         waiting.into_iter().chain(ambiguous)

@@ -178,7 +178,7 @@ fn both_texts(first: &str, second: &str) -> String {
 fn times_dropped(count: usize) -> Option<Warning> {
     (count > 0).then(|| Warning {
         code: "times-dropped".to_owned(),
-        message: "times were left out when profiles were added up: they need not share a clock"
+        message: "times were left out when profiles were added up, because profiles may not share a clock"
             .to_owned(),
         count: count as u64,
     })

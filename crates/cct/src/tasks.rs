@@ -63,9 +63,9 @@ pub enum TaskError {
 impl std::fmt::Display for TaskError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::Pattern(reason) => write!(f, "the regular expression cannot be read: {reason}"),
+            Self::Pattern(reason) => write!(f, "invalid regular expression: {reason}"),
             Self::UnknownGroup(name) => {
-                write!(f, "the task's name uses ${{{name}}}, which no group of the expression has")
+                write!(f, "the task's name uses ${{{name}}}, but the expression has no such group")
             }
             Self::OpenGroup => write!(f, "the task's name has a ${{ without its }}"),
         }

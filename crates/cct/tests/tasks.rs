@@ -120,7 +120,7 @@ fn definitions_that_make_no_sense_say_why() {
     assert!(matches!(error("(?<a-b>x", "a"), TaskError::Pattern(_)));
     assert_eq!(
         error("x", "${1}").to_string(),
-        "the task's name uses ${1}, which no group of the expression has"
+        "the task's name uses ${1}, but the expression has no such group"
     );
 }
 

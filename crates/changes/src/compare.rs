@@ -462,7 +462,7 @@ fn warnings(file: &Compared) -> Vec<String> {
     let binary =
         [&file.file.before, &file.file.after].into_iter().flatten().find(|it| is_binary(it));
     if let Some(version) = binary.filter(|it| Language::of_path(&it.path).is_some()) {
-        found.push(format!("{} is not text and was stepped over", version.path));
+        found.push(format!("{} is not text and was skipped", version.path));
     }
     found
 }

@@ -361,18 +361,18 @@ impl Stepped {
     fn add_to(self, changes: &mut ChangeSet) {
         for path in self.submodules {
             changes.warnings.push(format!(
-                "{path} is a submodule that now points elsewhere; what changed in it was not looked at"
+                "{path} is a submodule that points to another commit; perfblame does not look for changes in it"
             ));
             changes.files.push(FileChange { path, kind: FileKind::Dependency, hunks: Vec::new() });
         }
         if self.links > 0 {
             changes
                 .warnings
-                .push(format!("{} symbolic links changed and were stepped over", self.links));
+                .push(format!("{} symbolic links changed and were skipped", self.links));
         }
         for path in self.unread {
             changes.warnings.push(format!(
-                "{path} was not compared: it cannot be read or has more than {} MB",
+                "{path} was not compared: it cannot be read or is larger than {} MB",
                 MAX_FILE_BYTES >> 20
             ));
             let kind = file_kind(&path);

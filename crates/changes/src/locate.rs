@@ -74,9 +74,9 @@ impl std::fmt::Display for Why {
             Self::FileAndName => "by file and name",
             Self::FullName => "by its full name",
             Self::NameOnly => "by its name alone",
-            Self::Holder => "the function that holds it",
-            Self::MadeForType => "the class that the compiler made it for",
-            Self::WholeFile => "code of the file outside of functions",
+            Self::Holder => "the enclosing function",
+            Self::MadeForType => "the class that the compiler generated it for",
+            Self::WholeFile => "code of the file outside functions",
         })
     }
 }

@@ -46,7 +46,7 @@ impl<'a> ChangedCode<'a> {
         match self.findings(diff, tree) {
             Ok(found) => found.put_into(diff),
             Err(error) => {
-                let message = format!("what changed in the code is not known: {error}");
+                let message = format!("cannot tell what changed in the code: {error}");
                 diff.warnings.push(Warning {
                     code: "changes-unknown".to_owned(),
                     message,

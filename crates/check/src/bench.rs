@@ -235,7 +235,7 @@ impl<'a> Bench<'a> {
         if self.subject.workload.output == Output::Same
             && self.outputs.iter().any(|it| it.len() > 1)
         {
-            let message = "the program prints something else every time, so that it was not checked whether both sides do the same; `output = \"ignore\"` says that this is meant";
+            let message = "the program's output varies from run to run, so perfblame did not check that both sides print the same; if this is intended, set `output = \"ignore\"`";
             all.push(warning("output-varies", message.to_owned()));
         }
         all
@@ -279,8 +279,8 @@ impl<'a> Bench<'a> {
             String::from_utf8_lossy(&bytes).into_owned()
         };
         let why = first_difference(&text(Side::Before), &text(Side::After));
-        Err(Failure::new(format!("`{name}` prints something else on both sides"), why).help(
-            "programs that do different things are not compared; if this is meant, put `output = \"ignore\"` into perfblame.toml",
+        Err(Failure::new(format!("`{name}` printed different output before and after"), why).help(
+            "programs that do different things cannot be compared; if this is intended, set `output = \"ignore\"` in perfblame.toml",
         ))
     }
 }
@@ -346,7 +346,7 @@ impl Runs for Bench<'_> {
 /// The profile of a run. A program of several processes is one program: the others are read with the first.
 fn read_all(paths: &[PathBuf], root: &Path, profiler: Profiler) -> Result<Profile, Failure> {
     let first = paths.first().ok_or_else(|| {
-        Failure::new(format!("{} made no profile", profiler.name()), "the run is too short")
+        Failure::new(format!("{} wrote no profile", profiler.name()), "the run is too short")
     })?;
     let profile = below_root(read_profile(first)?, root);
     for path in paths {
@@ -420,7 +420,7 @@ fn first_difference(before: &str, after: &str) -> String {
     let (mut before, mut after) = (before.lines(), after.lines());
     let shown = |line: Option<&str>| match line {
         Some(line) => line.chars().take(200).collect::<String>(),
-        None => "(nothing more)".to_owned(),
+        None => "(end of output)".to_owned(),
     };
     for number in 1.. {
         let pair = (before.next(), after.next());
@@ -431,13 +431,13 @@ fn first_difference(before: &str, after: &str) -> String {
             break;
         }
     }
-    "they differ in what is no text".to_owned()
+    "only binary data differs".to_owned()
 }
 
 fn unknown(name: &str) -> Failure {
     let known: Vec<&str> = Profiler::ALL.iter().map(|profiler| profiler.name()).collect();
-    Failure::new(format!("there is no profiler `{name}`"), "perfblame.toml names it")
-        .help(format!("known are auto, {}", known.join(", ")))
+    Failure::new(format!("unknown profiler `{name}`"), "perfblame.toml sets it")
+        .help(format!("the profilers are auto, {}", known.join(", ")))
 }
 
 fn cannot_record(error: &RecordError) -> Failure {

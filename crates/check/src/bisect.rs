@@ -50,9 +50,9 @@ pub fn bisect(
     let good = session.git.snapshot(good)?;
     let bad = session.git.snapshot(bad)?;
     if session.git.run(&["merge-base", "--is-ancestor", &good.commit, &bad.commit]).is_err() {
-        let why = format!("{} is not among the ancestors of {}", good.name, bad.name);
-        return Err(Failure::new("there is no way from the good to the bad commit", why)
-            .help("name an ancestor as the good one"));
+        let why = format!("{} is not an ancestor of {}", good.name, bad.name);
+        return Err(Failure::new("no history leads from the good to the bad commit", why)
+            .help("give an ancestor of the bad commit as the good one"));
     }
     let mut found = Bisection {
         good: view(&good),
@@ -67,7 +67,7 @@ pub fn bisect(
     let Some((workload, input, whole)) = slower(&session, &ends) else {
         let inconclusive = ends.verdict == Verdict::Inconclusive;
         if inconclusive || ends.failed().next().is_some() {
-            let message = "whether there is a slowdown cannot be told".to_owned();
+            let message = "cannot tell whether there is a slowdown".to_owned();
             found.warnings.push(Warning { code: "inconclusive".to_owned(), message, count: 1 });
         }
         found.check = Some(ends);
@@ -80,7 +80,7 @@ pub fn bisect(
     if let [RevisionView { commit: Some(commit), .. }] = &*found.suspects {
         let culprit = session.git.snapshot(commit)?;
         let parent = session.git.snapshot(&format!("{commit}~1"))?;
-        session.note(&format!("what did {} do?", described(&culprit)));
+        session.note(&format!("did {} make it slower?", described(&culprit)));
         found.check = Some(session.check(&parent, &culprit)?);
     }
     Ok(found)
@@ -131,7 +131,7 @@ impl Search<'_> {
                 if !innocent.contains(commit) && self.is_innocent(commit)? {
                     innocent.push(commit.clone());
                     let revision = self.session.git.snapshot(commit)?;
-                    let why = "it changes nothing but documents".to_owned();
+                    let why = "it changes only documents".to_owned();
                     self.log(found, &revision, BisectState::Innocent, why);
                 }
             }
@@ -205,20 +205,22 @@ impl Search<'_> {
             let percent = (part * 100.0).round();
             match diff.verdict {
                 Verdict::Regressed if part >= MOST_OF_IT => {
-                    let why = format!("slower than the good one, {percent} % of the slowdown");
+                    let why =
+                        format!("slower than the good commit, with {percent} % of the slowdown");
                     return Ok((BisectState::Bad, why));
                 }
                 Verdict::Regressed => {
                     let why =
-                        format!("slower, but by {:.0} % of the slowdown only", percent.max(0.0));
+                        format!("slower, but with only {:.0} % of the slowdown", percent.max(0.0));
                     return Ok((BisectState::Good, why));
                 }
                 Verdict::Unchanged | Verdict::Improved => {
-                    return Ok((BisectState::Good, "as fast as the good one".to_owned()));
+                    return Ok((BisectState::Good, "as fast as the good commit".to_owned()));
                 }
                 Verdict::Inconclusive => {}
             }
-            self.session.note("cannot be told from the good one: compared with the bad one");
+            self.session
+                .note("inconclusive against the good commit; comparing with the bad commit");
             let against_bad = match self.compare([revision, end], factor) {
                 Ok(decided) => decided.diff.verdict,
                 Err(failure) if failure.cancelled => return Err(failure),
@@ -226,15 +228,15 @@ impl Search<'_> {
             };
             match against_bad {
                 Verdict::Regressed => {
-                    return Ok((BisectState::Good, "the bad one is slower".to_owned()));
+                    return Ok((BisectState::Good, "the bad commit is slower".to_owned()));
                 }
                 Verdict::Unchanged => {
-                    return Ok((BisectState::Bad, "as slow as the bad one".to_owned()));
+                    return Ok((BisectState::Bad, "as slow as the bad commit".to_owned()));
                 }
                 Verdict::Improved | Verdict::Inconclusive => {}
             }
         }
-        Ok((BisectState::Skipped, "too noisy to tell, with twice the runs".to_owned()))
+        Ok((BisectState::Skipped, "too noisy, even with twice the runs".to_owned()))
     }
 
     fn compare(&self, revisions: [&Snapshot; 2], factor: u32) -> Result<Decided, Failure> {

@@ -155,7 +155,7 @@ impl<'a> Session<'a> {
             (Err(failure), Ok(_)) => {
                 let what = format!("{}; {} can", failure.what, described(revisions[1]));
                 Err(Failure { what, ..failure }
-                    .help("name another base, or a build command that both sides know"))
+                    .help("choose another base, or a build command that works on both sides"))
             }
             (Ok(_), Err(failure)) => {
                 let what = format!("{}; {} can", failure.what, described(revisions[0]));
@@ -224,7 +224,7 @@ impl<'a> Session<'a> {
             warnings: Vec::new(),
         };
         if base.tree == head.tree {
-            let message = "both sides have the same content, so that nothing was run".to_owned();
+            let message = "both sides have the same content, so perfblame ran nothing".to_owned();
             check.warnings.push(Warning { code: "same-content".to_owned(), message, count: 1 });
             return Ok(check);
         }
@@ -294,7 +294,7 @@ fn choose(config: &mut Config, options: &CheckOptions) -> Result<(), Failure> {
         if !config.workloads.iter().any(|workload| workload.name == *wanted) {
             let known: Vec<&str> =
                 config.workloads.iter().map(|workload| workload.name.as_str()).collect();
-            return Err(Failure::new(format!("there is no workload `{wanted}`"), "")
+            return Err(Failure::new(format!("unknown workload `{wanted}`"), "")
                 .help(format!("perfblame.toml has {}", known.join(", "))));
         }
     }
@@ -333,13 +333,13 @@ fn ended(decided: &Decided, workload: &Workload) -> String {
     match decided.ended {
         Ended::Clear => String::new(),
         Ended::NotReached => {
-            format!("ended after {runs} of each side, which get to nothing that changed")
+            format!("stopped after {runs} per side: none reached the changed code")
         }
         Ended::MostRuns => {
-            format!("ended after {runs} of each side, the most that `runs` allows")
+            format!("stopped after {runs} per side, the limit set by `runs`")
         }
         Ended::Budget => format!(
-            "ended after {runs} of each side, when the budget of {} s was spent",
+            "stopped after {runs} per side, because the budget of {} s was used up",
             workload.budget.as_secs()
         ),
     }

@@ -105,9 +105,9 @@ impl Home {
                 pid => format!("process {pid}"),
             };
             if busy == Busy::Refuse {
-                let why = format!("{holder} checks this repository");
+                let why = format!("{holder} is checking this repository");
                 return Err(Failure::new("another check is running", why)
-                    .help("leave `--no-wait` out to wait for it"));
+                    .help("remove `--no-wait` to wait for it"));
             }
             if !said {
                 waits(&holder);

@@ -91,7 +91,7 @@ pub fn take_pending(home: &Home) -> Option<String> {
 }
 
 fn folder(git: &Repository) -> Result<PathBuf, Failure> {
-    git.hooks()?.ok_or_else(|| Failure::new("git does not say where its hooks are", ""))
+    git.hooks()?.ok_or_else(|| Failure::new("git does not report where its hooks are", ""))
 }
 
 fn read(path: &Path) -> Result<Option<String>, Failure> {
@@ -112,16 +112,16 @@ fn is_shell(path: &Path, text: &str) -> Result<(), Failure> {
     if shell || text.trim().is_empty() {
         return Ok(());
     }
-    let what = format!("{} is no shell script", path.display());
+    let what = format!("{} is not a shell script", path.display());
     Err(Failure::new(what, format!("it begins with `{first}`")).help(
-        "have it start `perfblame hook run post-commit` or `perfblame hook run pre-push` itself",
+        "let it run `perfblame hook run post-commit` or `perfblame hook run pre-push` itself",
     ))
 }
 
 fn block(hook: &str, program: &str) -> String {
     let quoted = format!("'{}'", program.replace('\'', r"'\''"));
     let (what, ending) = match hook {
-        "pre-push" => ("Checks what is pushed; `git push --no-verify` goes without.", "exit 1"),
+        "pre-push" => ("Checks the pushed commits; `git push --no-verify` skips this.", "exit 1"),
         _ => ("Checks the commit in the background.", "true"),
     };
     format!(

@@ -48,13 +48,13 @@ pub fn look(root: &Path) -> Project {
 /// The text of the file.
 pub fn text(project: &Project) -> String {
     let mut text = String::from(
-        "# What `perfblame check` builds and runs. docs/check.md of perfblame describes every key.\n",
+        "# Configuration of `perfblame check`. docs/check.md of perfblame describes every key.\n",
     );
     if !project.kind.is_empty() {
         let _ = writeln!(text, "# Written by `perfblame init`, which found {}.", project.kind);
     }
     text.push_str(
-        "\n# Builds a checkout, in a shell at its root. Files that git ignores are not there.\n",
+        "\n# Builds a checkout, in a shell at its root. The checkout has no files that git ignores.\n",
     );
     let _ = match &project.build {
         Some(build) => writeln!(text, "build = {}", quoted(build)),
@@ -70,16 +70,16 @@ pub fn text(project: &Project) -> String {
         let _ = writeln!(text, "environment = {{ {} }}", pairs.join(", "));
     }
     text.push_str(
-        "# Runs of each side: at least, and at most while the answer is not clear.\n\
+        "# Runs per side: the minimum, and the maximum while the answer is not clear.\n\
          # runs = { min = 3, max = 20 }\n\
          # Time for the runs of one input, both sides together.\n\
          budget = \"5min\"\n\
-         # Differences below this do not count; from the noise when not given.\n\
+         # Ignore smaller differences. By default the threshold comes from the noise.\n\
          # min-delta = \"2%\"\n",
     );
     if project.workloads.is_empty() {
         text.push_str(
-            "\n# What to run is yours to say: something that takes about a second.\n\
+            "\n# The program to run: something that takes about a second.\n\
              [[workload]]\nname = \"main\"\nrun = \"./program {input}\"\ninputs = [\"small.txt\"]\n",
         );
         return text;

@@ -30,7 +30,7 @@ impl Metric {
             (None, None) => Self { name: None, note: None },
             (None, Some((chosen, first))) => {
                 let message = format!(
-                    "{chosen} are compared, as times of {} are {first}-clock times, which other programs on the machine stretch; `--metric {first}`, or `metric = \"{first}\"` in perfblame.toml, compares those",
+                    "comparing {chosen}, because {} measures {first} time, which grows when other programs run; `--metric {first}` or `metric = \"{first}\"` in perfblame.toml compares time",
                     profiler.name()
                 );
                 let code = "metric-chosen".to_owned();
@@ -84,7 +84,7 @@ mod tests {
     fn samples_of_node_are_compared_and_that_is_said() {
         let metric = of("", Profiler::NodeCpuProf);
         assert_eq!(metric.name.as_deref(), Some("samples"));
-        expect![[r#"samples are compared, as times of node-cpu-prof are wall-clock times, which other programs on the machine stretch; `--metric wall`, or `metric = "wall"` in perfblame.toml, compares those"#]]
+        expect![[r#"comparing samples, because node-cpu-prof measures wall time, which grows when other programs run; `--metric wall` or `metric = "wall"` in perfblame.toml compares time"#]]
             .assert_eq(&metric.note.unwrap().message);
     }
 

@@ -278,10 +278,9 @@ pub fn cannot_compare(error: DiffError) -> Failure {
     if let DiffError::Threshold { given, metric, unit } = &error {
         let why = format!("it is {given}, and {metric} is measured in {}", unit.name());
         return Failure::new("`min-delta` does not fit the metric", why)
-            .help("a percentage or a number without a unit always fits");
+            .help("a percentage or a number without a unit always works");
     }
-    Failure::new("the runs cannot be compared", error)
-        .help("`metric` in perfblame.toml names what is compared")
+    Failure::new("the runs cannot be compared", error).help("set `metric` in perfblame.toml")
 }
 
 /// What is left of a budget.

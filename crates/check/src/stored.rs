@@ -129,16 +129,16 @@ pub fn stored_runs(folder: &Path, reference: &str) -> Result<Vec<PathBuf>, Failu
     names.dedup();
     if names.len() > 1 {
         return Err(Failure::new(
-            format!("`@{reference}` is several workloads"),
-            format!("runs are kept of {}", names.join(", ")),
+            format!("`@{reference}` has several workloads"),
+            format!("there are runs of {}", names.join(", ")),
         )
-        .help(format!("name one: `@{reference}/WORKLOAD`")));
+        .help(format!("choose one: `@{reference}/WORKLOAD`")));
     }
     let newest = shelves.into_iter().max_by_key(|(_, time, _)| *time);
     let files = newest.and_then(|(_, _, shelf)| shelf.series().pop()).map(|(_, files)| files);
     files.ok_or_else(|| {
-        Failure::new(format!("no runs of `@{reference}` are kept"), "")
-            .help("`perfblame check` makes and keeps them")
+        Failure::new(format!("there are no runs of `@{reference}`"), "")
+            .help("`perfblame check` records them")
     })
 }
 

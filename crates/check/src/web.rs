@@ -140,7 +140,7 @@ struct Running {
 
 enum Server {
     Elsewhere,
-    Folder(#[expect(dead_code, reason = "held so that it goes on")] ServedFolder),
+    Folder(#[expect(dead_code, reason = "held so that it continues")] ServedFolder),
     Started(StartedServer),
 }
 
@@ -253,7 +253,7 @@ impl Visits<'_> {
 impl Runs for Visits<'_> {
     fn run(&mut self, side: Side, number: u32) -> Result<Reading, Failure> {
         let most = self.options.max_runs;
-        let text = format!("run {} of at most {most} of each side, {side}", number + 1);
+        let text = format!("run {} of at most {most} per side, {side}", number + 1);
         self.watch.event(&Event::Note { text: &text });
         let visit = self.visit_to(side)?;
         let started = Instant::now();
@@ -281,7 +281,7 @@ impl Runs for Visits<'_> {
 
     fn looked(&mut self, runs: u32, verdict: Verdict, clear: bool) {
         let clear = if clear { "clear" } else { "not clear yet" };
-        let text = format!("{} after {runs} runs of each side, {clear}", verdict.name());
+        let text = format!("{} after {runs} runs per side, {clear}", verdict.name());
         self.watch.event(&Event::Note { text: &text });
     }
 }
@@ -292,7 +292,7 @@ fn read(trace: &Path, options: LoadOptions) -> Result<Profile, Failure> {
         help: error.help().map(str::to_owned),
         ..Failure::new(error.to_string(), &error.kind)
     })?;
-    loaded.runs.profile(0).ok_or_else(|| Failure::new("a trace holds no run", trace.display()))
+    loaded.runs.profile(0).ok_or_else(|| Failure::new("a trace contains no run", trace.display()))
 }
 
 fn failed(error: &RecordError, side: Side) -> Failure {

@@ -191,7 +191,7 @@ impl<'a, 'b> Shaper<'a, 'b> {
                 open.bytes.extend_from_slice(&number.to_le_bytes());
                 Ok(())
             }
-            _ => Err(ClassError { offset: code.offset, what: "a jump into nowhere" }),
+            _ => Err(ClassError { offset: code.offset, what: "a jump to an invalid place" }),
         }
     }
 
@@ -265,7 +265,12 @@ impl<'a, 'b> Shaper<'a, 'b> {
             Some(Seen::Done { shape, first, count }) => return Ok((*shape, *first, *count)),
             Some(Seen::Not) if depth > 0 => {}
             Some(_) => return Err(ClassError { offset: 0, what: "a constant within itself" }),
-            None => return Err(ClassError { offset: 0, what: "a constant's number names none" }),
+            None => {
+                return Err(ClassError {
+                    offset: 0,
+                    what: "an index of a constant is out of range",
+                });
+            }
         }
         self.seen[usize::from(number)] = Seen::Busy;
         let mut open = Open::default();
@@ -311,7 +316,7 @@ impl<'a, 'b> Shaper<'a, 'b> {
                 let (handle, arguments) = *class
                     .bootstraps
                     .get(usize::from(bootstrap))
-                    .ok_or(ClassError { offset: 0, what: "a bootstrap entry that is not there" })?;
+                    .ok_or(ClassError { offset: 0, what: "a missing bootstrap entry" })?;
                 nested(self, &mut open, handle)?;
                 for argument in arguments.as_chunks::<2>().0 {
                     nested(self, &mut open, u16::from_be_bytes(*argument))?;

@@ -200,7 +200,7 @@ impl<'a> ClassFile<'a> {
         let at = self.pool.get(usize::from(number)).copied().unwrap_or_default() as usize;
         let mut rest = Bytes::new(self.bytes, at);
         if at == 0 {
-            return Err(ClassError { offset: 0, what: "a constant's number names none" });
+            return Err(ClassError { offset: 0, what: "an index of a constant is out of range" });
         }
         Ok(match rest.u1()? {
             1 => {
@@ -234,14 +234,14 @@ impl<'a> ClassFile<'a> {
     pub fn utf8(&self, number: u16) -> Result<&'a [u8], ClassError> {
         match self.constant(number)? {
             Constant::Utf8(text) => Ok(text),
-            _ => self.wrong(number, "a constant that should be text is none"),
+            _ => self.wrong(number, "a constant that should be text is not"),
         }
     }
 
     pub fn class_name(&self, number: u16) -> Result<&'a [u8], ClassError> {
         match self.constant(number)? {
             Constant::Class(name) => self.utf8(name),
-            _ => self.wrong(number, "a constant that should be a class is none"),
+            _ => self.wrong(number, "a constant that should be a class is not"),
         }
     }
 
@@ -250,7 +250,7 @@ impl<'a> ClassFile<'a> {
             Constant::NameAndType(name, descriptor) => {
                 Ok((self.utf8(name)?, self.utf8(descriptor)?))
             }
-            _ => self.wrong(number, "a constant that should be a name and type is none"),
+            _ => self.wrong(number, "a constant that should be a name and type is not"),
         }
     }
 
@@ -261,7 +261,7 @@ impl<'a> ClassFile<'a> {
                 let (name, descriptor) = self.name_and_type(name_and_type)?;
                 Ok([self.class_name(class)?, name, descriptor])
             }
-            _ => self.wrong(number, "a constant that should be a field or method is none"),
+            _ => self.wrong(number, "a constant that should be a field or method is not"),
         }
     }
 
@@ -332,7 +332,7 @@ fn read_pool(bytes: &[u8]) -> Result<(Vec<u32>, Bytes<'_>), ClassError> {
         return Err(rest.error("the class is too large"));
     }
     if rest.take(4)? != MAGIC {
-        return Err(ClassError { offset: 0, what: "this is no class file" });
+        return Err(ClassError { offset: 0, what: "this is not a class file" });
     }
     rest.take(4)?;
     let count = usize::from(rest.u2()?);

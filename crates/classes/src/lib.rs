@@ -53,7 +53,7 @@ pub enum ClassesError {
         source: std::io::Error,
     },
     /// A file is neither a class nor an archive.
-    #[error("{}: {what}; name folders with classes, jars or class files", path.display())]
+    #[error("{}: {what}; give folders with classes, jars or class files", path.display())]
     NoArchive {
         /// Which one.
         path: PathBuf,

@@ -142,13 +142,13 @@ impl Classes {
     fn say_what_is_missing(&mut self, side: &str) {
         if self.shadowed > 0 {
             self.warnings.say(format!(
-            "{side}: {} classes stand in more than one place with other contents; the first counts, as for the JVM",
+            "{side}: {} classes are in several places with different contents; the first counts, as in the JVM",
             self.shadowed
         ));
         }
         if self.left_out > 0 {
             self.warnings.say(format!(
-                "{side}: {} classes or archives were left out: what they unpack to is beyond {} GB",
+                "{side}: {} classes or archives were left out, because they unpack to more than {} GB",
                 self.left_out,
                 MOST_UNPACKED >> 30
             ));
@@ -291,7 +291,7 @@ fn add_archive(classes: &mut Classes, jar: Jar, options: &ClassOptions) {
             }
             let said = |reason: &str| format!("{}!/{}: {reason}", jar.name, entry.name);
             if depth == DEEPEST_ARCHIVE {
-                classes.warnings.say(said("archives are not nested as deep as this"));
+                classes.warnings.say(said("archives are nested too deeply"));
                 continue;
             }
             if classes.nested.saturating_add(entry.size) > MOST_NESTED {
@@ -349,7 +349,7 @@ fn chosen(jar: &Jar, options: &ClassOptions, warnings: &mut Warnings) -> Vec<(St
     }
     if repeated > 0 {
         warnings.say(format!(
-            "{}: {repeated} classes are listed more than once; the last counts, as for the JVM",
+            "{}: {repeated} classes are listed more than once; the last counts, as in the JVM",
             jar.name
         ));
     }

@@ -164,7 +164,7 @@ impl<'a> Columns<'a> {
         if column.rows != rows {
             return Err(self.malformed("two columns of one table differ in length"));
         }
-        column.decode().ok_or_else(|| self.malformed("a column does not hold its rows"))
+        column.decode().ok_or_else(|| self.malformed("a column is shorter than its rows"))
     }
 
     /// The numbers of a column, as [`Columns::numbers`], with their signs.

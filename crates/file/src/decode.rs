@@ -177,7 +177,7 @@ fn functions(
 
 fn layer_of(number: u64, columns: &Columns) -> Result<Layer, FileError> {
     let layer = usize::try_from(number).ok().and_then(|row| Layer::ALL.get(row));
-    layer.copied().ok_or_else(|| columns.malformed("a layer nobody knows"))
+    layer.copied().ok_or_else(|| columns.malformed("an unknown layer"))
 }
 
 fn frames(
@@ -228,7 +228,7 @@ fn call_site(
         f::SITE_ADDRESS => NonZeroU64::new(site).map(CallSite::Address),
         _ => None,
     };
-    site.map(Some).ok_or_else(|| columns.malformed("a call site that cannot be"))
+    site.map(Some).ok_or_else(|| columns.malformed("an impossible call site"))
 }
 
 fn threads(columns: &Columns, texts: &Rows<StringId>) -> Result<Vec<Thread>, FileError> {
@@ -274,7 +274,7 @@ fn tree(columns: &Columns, frames: &Rows<FrameId>) -> Result<Cct, FileError> {
         None | Some(0) => Grain::Functions,
         Some(1) => Grain::CallSites,
         Some(2) => Grain::Frames,
-        Some(_) => return Err(columns.malformed("a grain nobody knows")),
+        Some(_) => return Err(columns.malformed("an unknown grain")),
     };
     let rows = columns.rows(f::FRAME);
     let closed = columns.numbers(f::CLOSED, rows)?;
@@ -282,7 +282,7 @@ fn tree(columns: &Columns, frames: &Rows<FrameId>) -> Result<Cct, FileError> {
     let mut open: Vec<NodeId> = Vec::new();
     for (row, closed) in closed.into_iter().enumerate() {
         let left = usize::try_from(closed).ok().and_then(|closed| open.len().checked_sub(closed));
-        let left = left.ok_or_else(|| columns.malformed("more nodes end than have begun"))?;
+        let left = left.ok_or_else(|| columns.malformed("more nodes end than began"))?;
         open.truncate(left);
         parent.push(open.last().copied());
         open.push(NodeId::new(row));

@@ -34,7 +34,7 @@ pub enum FileErrorKind {
     #[error("{0}")]
     Malformed(String),
     /// The file claims to unpack to more than we are willing to hold.
-    #[error("{what} of {size} bytes is beyond the limit of {limit}")]
+    #[error("{what} of {size} bytes exceeds the limit of {limit}")]
     TooLarge {
         /// What is too large.
         what: &'static str,

@@ -138,11 +138,11 @@ fn write_run(
 
 fn check_version(version: u16) -> Result<(), FileError> {
     match version {
-        0 => Err(FileError::malformed(10, "version 0 was never written")),
+        0 => Err(FileError::malformed(10, "version 0 does not exist")),
         known if known <= VERSION => Ok(()),
         newer => {
             let what = format!(
-                "the file has version {newer}; this perfblame reads versions up to {VERSION}"
+                "the file has version {newer}, but this perfblame reads versions only up to {VERSION}"
             );
             Err(FileError::unsupported(what).at(10).help("update perfblame"))
         }

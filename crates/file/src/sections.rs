@@ -122,14 +122,14 @@ pub fn read_sections(
         }
         if checksum(tag, run, lengths, &packed) != expected {
             let what = format!("section {} is damaged: its checksum differs", name(tag));
-            let help = "fetch the file again, or convert the original profile anew";
+            let help = "get the file again, or convert the original profile again";
             return Err(FileError::malformed(offset, what).help(help));
         }
         if tag == END {
             return Ok(sections);
         }
         if !seen.insert((tag, run)) {
-            let what = format!("section {} comes twice", name(tag));
+            let what = format!("section {} occurs twice", name(tag));
             return Err(FileError::malformed(offset, what));
         }
         if wanted(tag) {
@@ -167,7 +167,7 @@ fn unpack(tag: Tag, offset: u64, packed: &[u8], length: u64) -> Result<Vec<u8>, 
 fn cut_off(offset: u64, wanted: u64, left: u64) -> FileError {
     FileError::new(FileErrorKind::Truncated { wanted, left })
         .at(offset)
-        .help("the file looks cut off: fetch it again, or convert the original profile anew")
+        .help("the file looks cut off; get it again, or convert the original profile again")
 }
 
 /// Reads until `into` is full or the file ends.

@@ -248,10 +248,10 @@ fn errors_say_what_and_where() {
     newer[10] = 7;
     check_error(
         &newer,
-        &expect![[r"
-        at byte 10: the file has version 7; this perfblame reads versions up to 1
-        help: update perfblame
-    "]],
+        &expect![[r#"
+            at byte 10: the file has version 7, but this perfblame reads versions only up to 1
+            help: update perfblame
+        "#]],
     );
     let mut flipped = good.clone();
     let at = flipped.windows(4).position(|window| window == fields::STRINGS).unwrap();
@@ -260,14 +260,14 @@ fn errors_say_what_and_where() {
         &flipped,
         &expect![[r"
             at byte 16: section `STRS` is damaged: its checksum differs
-            help: fetch the file again, or convert the original profile anew
+            help: get the file again, or convert the original profile again
         "]],
     );
     check_error(
         &good[..good.len() - 30],
         &expect![[r"
         at byte 551: a record needs 28 bytes, 7 left
-        help: the file looks cut off: fetch it again, or convert the original profile anew
+        help: the file looks cut off; get it again, or convert the original profile again
     "]],
     );
 }

@@ -40,7 +40,7 @@ pub enum Why {
     OtherComponent,
     /// Same code, names aside.
     Code,
-    /// Much of the same code, names aside.
+    /// Much of the same code except for names.
     LikeCode,
     /// Same place in the source file, by the functions around it.
     Place,
@@ -57,12 +57,12 @@ impl Why {
     pub fn phrase(self) -> &'static str {
         match self {
             Self::Name => "same name",
-            Self::Component => "same name, host and version aside",
-            Self::Suffix => "same name, suffix aside",
-            Self::Template => "same name, template arguments aside",
+            Self::Component => "same name except for host and version",
+            Self::Suffix => "same name except for a suffix",
+            Self::Template => "same name except for template arguments",
             Self::OtherComponent => "same name in another component",
-            Self::Code => "same code, names aside",
-            Self::LikeCode => "like code, names aside",
+            Self::Code => "same code except for names",
+            Self::LikeCode => "similar code except for names",
             Self::Place => "same place in the file",
             Self::Callers => "same callers",
             Self::Callees => "same callees",

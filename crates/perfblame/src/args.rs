@@ -1,4 +1,4 @@
-//! What can be said on the command line.
+//! The command line: commands and their options.
 
 mod answer;
 mod browser;
@@ -37,7 +37,7 @@ const STYLES: Styles = Styles::styled()
 
 /// What made it slower?
 ///
-/// perfblame reads the profiles and traces you already have, whoever wrote them.
+/// perfblame reads the profiles and traces you already have, from any tool.
 #[derive(Parser)]
 #[command(name = "perfblame", version, styles = STYLES, max_term_width = 100)]
 #[command(after_long_help = overview(), after_help = "Each command has examples: `perfblame show --help`")]
@@ -48,9 +48,9 @@ pub struct Args {
     pub command: Command,
 }
 
-/// What holds for every command.
+/// Options of every command.
 #[derive(ClapArgs)]
-#[command(next_help_heading = "Everywhere")]
+#[command(next_help_heading = "Global options")]
 pub struct Global {
     /// When to use colours; `auto` follows the terminal, NO_COLOR and CLICOLOR
     #[arg(
@@ -62,10 +62,10 @@ pub struct Global {
         hide_possible_values = true
     )]
     pub color: When,
-    /// Say nothing but the answer: no progress, no notes
+    /// Print only the answer, without progress and notes
     #[arg(short, long, global = true)]
     pub quiet: bool,
-    /// Say what takes how long
+    /// Print how long each step takes
     #[arg(short, long, global = true, conflicts_with = "quiet", action = ArgAction::SetTrue)]
     pub verbose: bool,
 }
@@ -78,109 +78,101 @@ pub enum When {
     Never,
 }
 
+/// The commands; the description of each is at its options.
 #[derive(Subcommand)]
 pub enum Command {
-    /// Show what is in a profile: hot path, functions, threads
     Show(Box<ShowArgs>),
-    /// Say what made it slower: runs before against runs after
     Diff(Box<DiffArgs>),
-    /// Infer function latencies from a trace of system calls and context switches
     Infer(Box<InferArgs>),
-    /// Make profiles: run a program under the profiler that fits, once or many times
     Record(Box<RecordArgs>),
-    /// Say what made a web page slower: visit two versions of it in turns, and compare
     Web(Box<WebArgs>),
-    /// Say what a change did to performance: build, run and compare two revisions
     Check(Box<CheckArgs>),
-    /// Find the commit that made it slower
     Bisect(Box<BisectArgs>),
-    /// Write perfblame.toml: what to build and run
     Init(InitArgs),
-    /// Have git start checks after commits and before pushes
     Hook(HookArgs),
-    /// Convert any profile to pprof, folded stacks, speedscope, Firefox, Chrome trace or perfblame's own file
     Convert(ConvertArgs),
-    /// Name functions of binaries without symbols, with debug files
     Symbolize(SymbolizeArgs),
-    /// Print a completion script for a shell
     Completions(CompletionsArgs),
 }
+
+/// Where the list of formats is: shown once, not by every command.
+const SEE_FORMATS: &str = "`perfblame --help` lists the formats that perfblame reads.";
 
 const SHOW_EXAMPLES: &str = "\
 Examples:
   perfblame show cpu.pb.gz                      what this is and where the time goes
-  perfblame show trace.json --functions         all functions, by their own cost
+  perfblame show trace.json --functions         all functions, by self cost
   perfblame show app.jfr --metric allocated     where memory is allocated
   perfblame show perf.data --callers malloc     who calls malloc, and how much that costs
-  perfblame show run.folded --root parse        what parse does, in shares of parse
-  perfblame show perf.data --flame flame.html   a flame graph to click through
+  perfblame show run.folded --root parse        what parse does, with shares of parse
+  perfblame show perf.data --flame flame.html   an interactive flame graph
   perfblame show runs/ 'more/*.pb.gz'           several runs, added up
   perf script | perfblame show -                from a pipe
   perfblame show cpu.pb.gz --format json | jq '.top[0].function'";
 
-/// Show what is in a profile.
+/// Show what is in a profile: hot path, functions, threads.
 ///
 /// The verdict comes first: what the file is, how long it took, how many samples and threads it has, and where the time
-/// goes. Then the hot path, the most costly functions and the threads by role. The options below ask for one thing only.
+/// goes. The hot path, the most expensive functions and the threads by role follow. The options below show one thing only.
 #[derive(ClapArgs)]
 #[expect(
     clippy::struct_excessive_bools,
     reason = "each is a switch of its own on the command line"
 )]
-#[command(after_help = SHOW_EXAMPLES, after_long_help = format!("{SHOW_EXAMPLES}\n\n{}", formats()))]
+#[command(after_help = SHOW_EXAMPLES, after_long_help = format!("{SHOW_EXAMPLES}\n\n{SEE_FORMATS}"))]
 pub struct ShowArgs {
     /// Profiles or traces: files, folders (each file is one run), patterns, or `-` for standard input
     #[arg(required = true, value_name = "PROFILE", value_hint = ValueHint::AnyPath)]
     pub profiles: Vec<PathBuf>,
 
-    /// List functions by their own cost
+    /// List functions by self cost
     #[arg(long, help_heading = "What to show")]
     pub functions: bool,
     /// Draw the call tree
     #[arg(long, help_heading = "What to show")]
     pub tree: bool,
-    /// Who calls this function: exact name, end of it or part of it
+    /// Show the callers of this function; give its name, or the end or a part of it
     #[arg(long, value_name = "FUNCTION", help_heading = "What to show")]
     pub callers: Option<String>,
-    /// Whom this function calls
+    /// Show the callees of this function
     #[arg(long, value_name = "FUNCTION", help_heading = "What to show")]
     pub callees: Option<String>,
     /// List threads
     #[arg(long, help_heading = "What to show")]
     pub threads: bool,
-    /// Write a flame graph, as .svg or as an .html page to click through
+    /// Write a flame graph, as .svg or as an interactive .html page
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "What to show")]
     pub flame: Vec<PathBuf>,
 
-    /// Only what belongs to a task: `com.shop.Order`, `prefix:… as NAME` or `regex:…(?<group>…)… as NAME-${group}`
-    #[arg(long, value_name = "DEFINITION", help_heading = "Of what")]
+    /// Show only one task: `com.shop.Order`, `prefix:… as NAME` or `regex:…(?<group>…)… as NAME-${group}`
+    #[arg(long, value_name = "DEFINITION", help_heading = "Selection")]
     pub task: Vec<String>,
-    /// Only what this function does, with all shares relative to it
-    #[arg(long, value_name = "FUNCTION", help_heading = "Of what")]
+    /// Show only what this function does, with all shares relative to it
+    #[arg(long, value_name = "FUNCTION", help_heading = "Selection")]
     pub root: Option<String>,
-    /// The metric to show; the profile's first one unless given
-    #[arg(long, value_name = "NAME", help_heading = "Of what")]
+    /// The metric to show; default: the profile's first
+    #[arg(long, value_name = "NAME", help_heading = "Selection")]
     pub metric: Option<String>,
-    /// Only threads whose name contains this, or whose id it is
-    #[arg(long, value_name = "NAME", help_heading = "Of what")]
+    /// Show only threads with this id, or with this text in their name
+    #[arg(long, value_name = "NAME", help_heading = "Selection")]
     pub thread: Option<String>,
-    /// Tell contexts apart by the place in the caller, too
-    #[arg(long, help_heading = "Of what")]
+    /// Separate contexts also by the place in the caller
+    #[arg(long, help_heading = "Selection")]
     pub call_sites: bool,
-    /// Leave names as recorded: lambdas, generated classes and compiler suffixes are made alike otherwise
-    #[arg(long, alias = "no-normalize", help_heading = "Of what")]
+    /// Keep names as recorded, with the numbers of lambdas and generated classes and with compiler suffixes
+    #[arg(long, alias = "no-normalize", help_heading = "Selection")]
     pub no_normalise: bool,
     #[command(flatten)]
     pub scripts: ScriptArgs,
 
-    /// Sort functions by their own or by their inclusive cost
-    #[arg(long, value_enum, default_value_t, value_name = "COST", help_heading = "How much")]
+    /// Sort functions by self or inclusive cost
+    #[arg(long, value_enum, default_value_t, value_name = "COST", help_heading = "Limits")]
     pub sort: Sort,
     /// Show at most this many rows per table; 0 shows all
-    #[arg(long, visible_alias = "top", value_name = "ROWS", help_heading = "How much")]
+    #[arg(long, visible_alias = "top", value_name = "ROWS", help_heading = "Limits")]
     pub limit: Option<usize>,
-    /// Leave out call paths below this share of the whole, in percent
-    #[arg(long, value_name = "PERCENT", value_parser = percent, help_heading = "How much")]
+    /// Leave out call paths below this percentage of the total
+    #[arg(long, value_name = "PERCENT", value_parser = percent, help_heading = "Limits")]
     pub min: Option<f64>,
 
     /// Text for people or JSON for programs
@@ -211,37 +203,37 @@ Examples:
   perfblame convert perf.data cpu.pb.gz             for pprof
   perfblame convert app.jfr app.speedscope.json     for speedscope
   perfblame convert trace.json.gz trace.folded      for flame graph scripts
-  perfblame convert runs/ runs.perfblame            many runs in one file, kept apart
+  perfblame convert runs/ runs.perfblame            many runs in one file, kept separate
   perfblame convert cpu.pb.gz - --to folded | head  to a pipe";
 
-/// Convert any profile to another format.
+/// Convert any profile to pprof, folded stacks, speedscope, Firefox, Chrome trace or perfblame's own file.
 ///
-/// Lines, addresses, threads and every metric are kept as far as the format has a place for them; what it has no place
-/// for is said. Several inputs are runs: kept apart in perfblame's own file, added up in every other.
+/// Lines, addresses, threads and every metric are kept as far as the format can hold them; a note lists what was lost.
+/// Several inputs are runs: perfblame's own file keeps them separate, all other formats hold their sum.
 #[derive(ClapArgs)]
-#[command(after_help = CONVERT_EXAMPLES, after_long_help = format!("{CONVERT_EXAMPLES}\n\n{}\n\n{}", targets(), formats()))]
+#[command(after_help = CONVERT_EXAMPLES, after_long_help = format!("{CONVERT_EXAMPLES}\n\n{}\n\n{SEE_FORMATS}", targets()))]
 pub struct ConvertArgs {
-    /// What to read, then where to write: files, folders and patterns as for `show`; `-` is standard input or output
+    /// Inputs, then the output: files, folders and patterns as for `show`; `-` is standard input or output
     #[arg(required = true, num_args = 2.., value_names = ["IN", "OUT"], value_hint = ValueHint::AnyPath)]
     pub paths: Vec<PathBuf>,
-    /// The format to write; taken from the end of OUT unless given
+    /// The format to write; default: by the ending of OUT
     #[arg(long, value_name = "FORMAT", value_parser = target_parser())]
     pub to: Option<String>,
-    /// The metric to write, for formats that hold one
+    /// The metric to write, for formats that hold only one
     #[arg(long, value_name = "NAME")]
     pub metric: Option<String>,
-    /// What to put above the outermost frame of folded stacks: none, process or thread
+    /// The first frame of folded stacks: none, process or thread
     #[arg(long, value_enum, value_name = "ROOTS", hide_possible_values = true)]
     pub roots: Option<RootsArg>,
-    /// How names are written in folded stacks: plain, or as stackcollapse-perf does (what `perf` samples get unless told)
+    /// How to write names in folded stacks: plain, or stackcollapse as stackcollapse-perf does (default for `perf` samples)
     #[arg(long, value_enum, value_name = "STYLE", hide_possible_values = true)]
     pub style: Option<StyleArg>,
-    /// Leave functions of scripts as recorded: without names from source maps and from what holds them
+    /// Keep names of script functions as recorded, without names from source maps or the surrounding code
     #[arg(long)]
     pub raw_names: bool,
     #[command(flatten)]
     pub scripts: ScriptArgs,
-    /// Replace OUT even when it is a profile and may have been meant as an input
+    /// Replace OUT even if it is a profile that may have been meant as an input
     #[arg(long)]
     pub force: bool,
 }
@@ -264,20 +256,20 @@ Examples:
   perfblame symbolize run-1.perf.data named.perfblame
   perfblame symbolize run-1.perfblame named.perfblame --debug-dir ~/debug/usr/lib/debug";
 
-/// Name functions of binaries without symbols, with debug files.
+/// Name functions of stripped binaries with the help of debug files.
 ///
-/// Functions without a name are called by their object and where they start in it, `[nginx+0x53fb0]`. The build ids in
-/// the profile find the files that have the names, in the folders given and in those of this machine.
+/// A function without a name is shown by its object and the offset where it starts, `[nginx+0x53fb0]`. perfblame uses the
+/// build ids in the profile to find the files that have the names, in the given folders and in those of this machine.
 #[derive(ClapArgs)]
 #[command(after_help = SYMBOLIZE_EXAMPLES)]
 pub struct SymbolizeArgs {
     /// The profile to read
     #[arg(value_name = "IN", value_hint = ValueHint::FilePath)]
     pub input: PathBuf,
-    /// Where to write; in perfblame's own format unless the name ends like that of another
+    /// The file to write; in perfblame's own format unless its ending selects another
     #[arg(value_name = "OUT", value_hint = ValueHint::FilePath)]
     pub output: PathBuf,
-    /// A folder with debug files or unstripped binaries; can be repeated
+    /// A folder with debug files or unstripped binaries; repeatable
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub debug_dir: Vec<PathBuf>,
 }
@@ -300,25 +292,25 @@ pub struct CompletionsArgs {
 fn overview() -> String {
     format!(
         "Examples:\n  \
-         perfblame show cpu.pb.gz                  what is in it, where the time goes\n  \
-         perfblame show perf.data --flame f.html   a flame graph to click through\n  \
+         perfblame show cpu.pb.gz                  what is in it and where the time goes\n  \
+         perfblame show perf.data --flame f.html   an interactive flame graph\n  \
          perfblame diff before/ after/             what made it slower\n  \
          perfblame record auto --runs 5 -- CMD     profiles to compare\n  \
-         perfblame check                           what my change did, and which lines\n  \
+         perfblame check                           did my change make it slower, and which lines\n  \
          perfblame infer trace/                    where any program waits, from its system calls\n  \
          perfblame bisect v1.2 HEAD                which commit made it slower\n  \
-         perfblame convert app.jfr app.pb.gz       to another tool's format\n\n\
-         {}\n\nExit status: 0 all went well, 1 a slowdown was found, 2 it failed; of `record`: the program's own.",
+         perfblame convert app.jfr app.pb.gz       for another tool\n\n\
+         {}\n\nExit status: 0 success, 1 slowdown found, 2 failure. `record` exits with the program's own status.",
         formats()
     )
 }
 
-/// The formats that are read, a line each.
+/// The formats that are read, one line each.
 fn formats() -> String {
     /// Short enough for any terminal: what wraps by itself loses its indentation.
     const WIDTH: usize = 78;
     let widest = FORMATS.iter().map(|format| format.name.len()).max().unwrap_or(0);
-    let mut text = "Formats read, known by their bytes, also packed with gzip or zstd:".to_owned();
+    let mut text = "Formats that perfblame reads, recognised by their bytes, also compressed with gzip or zstd:".to_owned();
     for format in FORMATS {
         let mut line = format!("\n  {:widest$} ", format.name);
         for word in format.producers.split(' ') {
@@ -334,9 +326,9 @@ fn formats() -> String {
     text
 }
 
-/// The formats that are written, a line each.
+/// The formats that are written, one line each.
 fn targets() -> String {
-    let mut text = "Formats written, and the file names they are known by:".to_owned();
+    let mut text = "Formats that perfblame writes, with their file names:".to_owned();
     for target in Target::ALL {
         let ends = target.extensions().join(" ");
         let _ = write!(
@@ -358,7 +350,7 @@ fn percent(text: &str) -> Result<f64, String> {
     let number = text.trim().trim_end_matches('%').trim_end();
     match number.parse::<f64>() {
         Ok(percent) if (0.0..=100.0).contains(&percent) => Ok(percent),
-        _ => Err("a percentage lies between 0 and 100".to_owned()),
+        _ => Err("expected a percentage from 0 to 100".to_owned()),
     }
 }
 

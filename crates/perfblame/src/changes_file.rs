@@ -29,7 +29,8 @@ pub fn read(path: &Path) -> anyhow::Result<Vec<ChangedFunction>> {
     let value: Value =
         serde_json::from_slice(&text).map_err(|error| failed(error.to_string(), shape()))?;
     let list = value.get("changes").unwrap_or(&value).as_array();
-    let list = list.ok_or_else(|| failed("it holds no list of changes".to_owned(), shape()))?;
+    let list =
+        list.ok_or_else(|| failed("it does not contain a list of changes".to_owned(), shape()))?;
     let change = |(row, value): (usize, &Value)| {
         change(value).map_err(|why| failed(format!("change {}: {why}", row + 1), shape()).into())
     };
@@ -37,23 +38,25 @@ pub fn read(path: &Path) -> anyhow::Result<Vec<ChangedFunction>> {
 }
 
 fn change(value: &Value) -> Result<ChangedFunction, String> {
-    let kind = text(value, "kind").ok_or("it has no `kind`")?;
-    let kind = ChangedKind::from_name(&kind)
-        .ok_or_else(|| format!("`{kind}` is no kind: it is added, deleted, modified or renamed"))?;
-    let own = place(value)?.ok_or("it has no `function`")?;
+    let kind = text(value, "kind").ok_or("`kind` is missing")?;
+    let kind = ChangedKind::from_name(&kind).ok_or_else(|| {
+        format!("unknown kind `{kind}`; expected added, deleted, modified or renamed")
+    })?;
+    let own = place(value)?.ok_or("`function` is missing")?;
     let was = match value.get("was") {
         None | Some(Value::Null) => None,
         // The name alone, or all that is known of it.
         Some(Value::String(name)) => Some(CodePlace { name: name.clone(), ..own.clone() }),
-        Some(was) => Some(place(was)?.ok_or("`was` has no `function`")?),
+        Some(was) => Some(place(was)?.ok_or("`function` is missing in `was`")?),
     };
     let (before, after) = match kind {
         ChangedKind::Added => (None, Some(own)),
         ChangedKind::Deleted => (Some(own), None),
         ChangedKind::Modified => (Some(was.unwrap_or_else(|| own.clone())), Some(own)),
-        ChangedKind::Renamed => {
-            (Some(was.ok_or("it is renamed and does not say what it was: `was`")?), Some(own))
-        }
+        ChangedKind::Renamed => (
+            Some(was.ok_or("`was` is missing: the earlier name of a renamed function")?),
+            Some(own),
+        ),
     };
     let hunks = value.get("hunks").and_then(Value::as_array);
     let hunks = hunks.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned);
@@ -75,7 +78,11 @@ fn place(value: &Value) -> Result<Option<CodePlace>, String> {
         None | Some(Value::Null) => None,
         Some(lines) => {
             let number = |row: usize| lines.get(row)?.as_u64().and_then(|n| u32::try_from(n).ok());
-            Some(number(0).zip(number(1)).ok_or("`lines` is not the first and the last line")?)
+            Some(
+                number(0)
+                    .zip(number(1))
+                    .ok_or("`lines` must be a list of the first and the last line")?,
+            )
         }
     };
     Ok(Some(CodePlace {

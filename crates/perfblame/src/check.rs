@@ -39,7 +39,7 @@ pub fn run(args: &CheckArgs, terminal: &Terminal) -> anyhow::Result<ExitCode> {
     remember(here, &answer);
     if let Some(path) = &args.output.html {
         output::write(path, |out| check_html(&answer, out))?;
-        terminal.note(&format!("the page is in {}", path.display()));
+        terminal.note(&format!("wrote the page to {}", path.display()));
     }
     written(args.output.output.as_deref(), terminal, |look, out| {
         args.output.render(&answer, look, out)
@@ -81,7 +81,7 @@ pub fn init(args: &InitArgs, terminal: &Terminal) -> anyhow::Result<()> {
     let path = root.join(config::FILE);
     if path.exists() && !args.force {
         return Err(Failure {
-            what: format!("{} is there already", path.display()),
+            what: format!("{} already exists", path.display()),
             why: "it may have been written by hand".to_owned(),
             help: Some("`perfblame init --force` replaces it".to_owned()),
         }
@@ -89,19 +89,19 @@ pub fn init(args: &InitArgs, terminal: &Terminal) -> anyhow::Result<()> {
     }
     let project = init::look(&root);
     output::write(&path, |out| out.write_all(init::text(&project).as_bytes()))?;
-    let kind = if project.kind.is_empty() { "a project of no known kind" } else { &project.kind };
+    let kind = if project.kind.is_empty() { "unknown kind of project" } else { &project.kind };
     terminal.note(&format!("found {kind}, wrote {}", path.display()));
     terminal.note(if project.workloads.is_empty() {
-        "say in it what to run, then try `perfblame check HEAD~1`"
+        "set `run` in it, then try `perfblame check HEAD~1`"
     } else {
-        "look at what it runs, then try `perfblame check HEAD~1`"
+        "review what it runs, then try `perfblame check HEAD~1`"
     });
     Ok(())
 }
 
 /// What ended by a signal says so and nothing else.
 fn interrupted() -> ExitCode {
-    crate::terminal::complain("interrupted: checkouts and processes are cleaned up\n");
+    crate::terminal::complain("interrupted; all processes ended, unfinished checkouts removed\n");
     ExitCode::from(output::INTERRUPTED)
 }
 
@@ -159,8 +159,8 @@ fn last(here: &Path, how: &CheckOutput) -> anyhow::Result<ExitCode> {
     let path = home.last().join(name);
     let text = std::fs::read(&path).map_err(|_| Failure {
         what: "there is no last check".to_owned(),
-        why: "no check of this repository has ended yet".to_owned(),
-        help: Some("`perfblame check` makes one".to_owned()),
+        why: "no check of this repository has finished yet".to_owned(),
+        help: Some("run `perfblame check` first".to_owned()),
     })?;
     let _ = std::fs::remove_file(home.last().join("unseen"));
     match &how.output {

@@ -65,19 +65,17 @@ impl CodeChanges {
         let message = match found.finding {
             Blame::Nothing | Blame::Explained => return,
             Blame::Outside => format!(
-                "no changed function explains the slowdown; changed beside functions: {}",
+                "no changed function explains the slowdown; changed outside functions: {}",
                 found.outside.iter().map(|change| &*change.file).collect::<Vec<_>>().join(", ")
             ),
             Blame::NotReached => format!(
-                "the change does not reach these runs: none of its {} functions is in a stack or \
-                 called by one that is",
+                "these runs do not reach the change: none of its {} functions is in a stack or called from a function in one",
                 found.changed
             ),
             Blame::Unexplained => {
-                "no change of the code explains this: none is near what got slower".to_owned()
+                "no code change explains this: none is near the functions that got slower".to_owned()
             }
-            Blame::Unknown => "whether a change explains this is not known: functions of the runs are not found in \
-                               the sources, or native code was built without debug information (`-g`)"
+            Blame::Unknown => "cannot tell whether a change explains this: the functions of the runs are not in the sources, or native code was built without debug information (`-g`)"
                 .to_owned(),
             Blame::Unchanged => "no code changed between the two revisions".to_owned(),
         };
@@ -144,7 +142,7 @@ fn sources(root: &Path) -> anyhow::Result<Vec<FileVersion>> {
         what: format!("cannot read {}", path.display()),
         why: match error.kind() {
             std::io::ErrorKind::NotFound => "there is no such folder".to_owned(),
-            std::io::ErrorKind::NotADirectory => "it is no folder".to_owned(),
+            std::io::ErrorKind::NotADirectory => "it is not a folder".to_owned(),
             _ => error.to_string(),
         },
         help: None,

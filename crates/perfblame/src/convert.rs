@@ -57,9 +57,9 @@ impl ConvertArgs {
         let failure = || {
             let ends: Vec<_> = Target::ALL.iter().map(|target| target.extensions()[0]).collect();
             Failure {
-                what: format!("cannot tell which format {} should have", shown(out)),
+                what: format!("cannot tell the format of {}", shown(out)),
                 why: String::new(),
-                help: Some(format!("name it with `--to`, or end OUT in {}", ends.join(", "))),
+                help: Some(format!("give `--to`, or use a name that ends in {}", ends.join(", "))),
             }
         };
         Ok(target.ok_or_else(failure)?)
@@ -95,10 +95,10 @@ impl ConvertArgs {
         if !is_profile {
             return Ok(());
         }
-        let help = "name a new file last, or say `--force` to replace this one";
+        let help = "give a new file as the last argument, or `--force` to replace this one";
         Err(Failure {
             what: format!("{} would be overwritten", out.display()),
-            why: "it is a profile, and the last argument is where to write".to_owned(),
+            why: "it is a profile, but the last argument is the output file".to_owned(),
             help: Some(help.to_owned()),
         }
         .into())

@@ -43,9 +43,9 @@ impl DiffArgs {
         let plain = self.code.changes.is_some() || !self.code.classes.is_empty();
         if plain && self.method != MethodArg::Stages {
             return Err(Failure {
-                what: "changes of classes and lists of changes go with `--method stages`"
+                what: "`--classes` and `--changes` need `--method stages`".to_owned(),
+                why: "the other methods need sources to find the change that explains a suspect"
                     .to_owned(),
-                why: "the other methods need sources to tell which change explains what".to_owned(),
                 help: Some("add `--method stages`, or use `--repo` or `--source`".to_owned()),
             }
             .into());
@@ -83,7 +83,7 @@ impl DiffArgs {
         if sources.iter().all(|side| side.contains(&Source::Stdin)) {
             return Err(Failure {
                 what: "standard input cannot be both sides".to_owned(),
-                why: "`-` was given for BEFORE and for AFTER".to_owned(),
+                why: "`-` is given for BEFORE and for AFTER".to_owned(),
                 help: Some("write one side to a file first".to_owned()),
             }
             .into());

@@ -41,7 +41,7 @@ impl AnswerArgs {
     ) -> anyhow::Result<ExitCode> {
         if let Some(path) = &self.files.html {
             output::write(path, |out| diff_html(answer, tree, out))?;
-            terminal.note(&format!("the page is in {}", path.display()));
+            terminal.note(&format!("wrote the page to {}", path.display()));
         }
         self.written(answer, terminal, |look, out| match self.printer() {
             Some(printer) => printer(answer, look, out),

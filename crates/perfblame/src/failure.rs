@@ -75,7 +75,7 @@ pub fn explained(error: &anyhow::Error, colour: bool) -> String {
 
 fn in_words(error: &anyhow::Error) -> Failure {
     if let Some(error) = error.downcast_ref::<perfblame_check::Failure>() {
-        let log = error.log.as_ref().map(|log| format!("the whole log: {}", log.display()));
+        let log = error.log.as_ref().map(|log| format!("full log: {}", log.display()));
         let why: Vec<String> = [error.why.clone()].into_iter().chain(log).collect();
         return Failure { what: error.what.clone(), why: why.join("\n"), help: error.help.clone() };
     }
@@ -108,7 +108,7 @@ fn in_words(error: &anyhow::Error) -> Failure {
             let help = if no_times.several_runs {
                 "convert one run at a time"
             } else {
-                "`--to speedscope` and `--to firefox` do without"
+                "`--to speedscope` and `--to firefox` do not need times"
             };
             return Failure {
                 what: error.to_string(),
@@ -145,12 +145,12 @@ fn cannot_compare(error: &DiffError) -> Failure {
             return Failure {
                 what: "`--min-delta` does not fit the metric".to_owned(),
                 why: format!("it is {given}, and {metric} is measured in {}", unit.name()),
-                help: Some("a percentage or a number without a unit always fits".to_owned()),
+                help: Some("a percentage or a number without a unit always works".to_owned()),
             };
         }
         DiffError::Work { .. } => (
             String::new(),
-            "give one number for the side, or one for each run with `:` between: `--work 100:110:90,80`"
+            "give one number per side, or one per run separated by `:`, as in `--work 100:110:90,80`"
                 .to_owned(),
         ),
     };
@@ -164,16 +164,16 @@ fn cannot_show(error: &ShowError) -> Failure {
             if error.more > 0 {
                 let _ = write!(why, "\nand {} more", error.more);
             }
-            (why, "give the whole name of one of them".to_owned())
+            (why, "give the full name of one of them".to_owned())
         }
         ShowError::Function(error) if error.candidates.is_empty() => {
-            (String::new(), "`perfblame show --functions` lists what there is".to_owned())
+            (String::new(), "`perfblame show --functions` lists all functions".to_owned())
         }
         ShowError::Function(error) => {
             (String::new(), format!("did you mean {}?", error.candidates.join(", ")))
         }
         ShowError::Metric { known, .. } if known.is_empty() => {
-            ("it has no metric at all".to_owned(), "leave `--metric` out".to_owned())
+            ("it has no metric at all".to_owned(), "remove `--metric`".to_owned())
         }
         ShowError::Metric { known, .. } => (String::new(), format!("it has {}", known.join(", "))),
         ShowError::Task { error, .. } => (
@@ -181,12 +181,11 @@ fn cannot_show(error: &ShowError) -> Failure {
             "as in `--task 'regex:^com.shop.(?<part>[^.]+) as shop-${part}'`".to_owned(),
         ),
         ShowError::NoTask(_) => {
-            let why =
-                "a task starts at functions whose name or component begins with it".to_owned();
-            (why, "`perfblame show --functions` lists what there is".to_owned())
+            let why = "a prefix must match the start of a function's name or component".to_owned();
+            (why, "`perfblame show --functions` lists all functions".to_owned())
         }
         ShowError::Thread { known, .. } if known.is_empty() => {
-            ("its threads have no names".to_owned(), "leave `--thread` out".to_owned())
+            ("its threads have no names".to_owned(), "remove `--thread`".to_owned())
         }
         ShowError::Thread { known, .. } => {
             let shown = known.iter().take(8).cloned().collect::<Vec<_>>().join(", ");

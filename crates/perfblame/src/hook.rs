@@ -26,14 +26,14 @@ pub fn run(args: &HookArgs, terminal: &Terminal) -> anyhow::Result<ExitCode> {
     for change in &changed {
         let (what, path) = match change {
             Changed::Created(path) => ("wrote", path),
-            Changed::Added(path) => ("put a block into", path),
-            Changed::Removed(path) => ("took the block out of", path),
+            Changed::Added(path) => ("added a block to", path),
+            Changed::Removed(path) => ("removed the block from", path),
             Changed::Deleted(path) => ("removed", path),
         };
         terminal.note(&format!("{what} {}", path.display()));
     }
     if changed.is_empty() {
-        terminal.note("no hook has a block of perfblame");
+        terminal.note("no hook contains a block of perfblame");
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -56,9 +56,9 @@ fn started(hook: &str, git: &Repository, terminal: &Terminal) -> anyhow::Result<
         "background" => in_background(git, &home).map(|()| ExitCode::SUCCESS),
         "pre-push" => before_push(terminal),
         other => Err(Failure {
-            what: format!("there is no hook `{other}`"),
+            what: format!("unknown hook `{other}`"),
             why: String::new(),
-            help: Some("known are post-commit and pre-push".to_owned()),
+            help: Some("the hooks are post-commit and pre-push".to_owned()),
         }
         .into()),
     }
@@ -68,7 +68,7 @@ fn started(hook: &str, git: &Repository, terminal: &Terminal) -> anyhow::Result<
 fn after_commit(git: &Repository, home: &Home, terminal: &Terminal) -> anyhow::Result<()> {
     let unseen = home.last().join("unseen");
     if let Ok(text) = std::fs::read_to_string(&unseen) {
-        terminal.note(&format!("the last check: {}", text.trim()));
+        terminal.note(&format!("last check: {}", text.trim()));
         let _ = std::fs::remove_file(&unseen);
     }
     let head = git.snapshot("HEAD")?;
@@ -141,7 +141,7 @@ fn before_push(terminal: &Terminal) -> anyhow::Result<ExitCode> {
             output::to_stdout(|out| check_text(&answer, how, out))?;
             let regressed = status(&answer, FailOn::Regressed) == ExitCode::from(1);
             if regressed {
-                terminal.note("not pushed; `git push --no-verify` pushes all the same");
+                terminal.note("not pushed; `git push --no-verify` pushes anyway");
             }
             Ok(ExitCode::from(u8::from(regressed)))
         }

@@ -17,8 +17,8 @@ pub fn run(args: &InferArgs, terminal: &Terminal) -> anyhow::Result<()> {
     let sources = expand(std::slice::from_ref(&args.trace))?;
     let Some(source) = sources.first() else {
         return Err(Failure {
-            what: format!("{} is no trace", args.trace.display()),
-            why: "there is nothing to read".to_owned(),
+            what: format!("{} is not a trace", args.trace.display()),
+            why: "it is empty".to_owned(),
             help: None,
         }
         .into());
@@ -26,7 +26,7 @@ pub fn run(args: &InferArgs, terminal: &Terminal) -> anyhow::Result<()> {
     if sources.len() > 1 {
         let (count, first) = (sources.len(), source.name());
         terminal.note(&format!(
-            "{} holds {count} traces; this is the first, {first}. `perfblame diff` compares folders",
+            "{} contains {count} traces; this is the first, {first}. `perfblame diff` compares folders",
             args.trace.display()
         ));
     }
@@ -38,7 +38,7 @@ pub fn run(args: &InferArgs, terminal: &Terminal) -> anyhow::Result<()> {
     terminal.log("inferred");
     if let Some(path) = &args.files.html {
         output::write(path, |out| infer_html(&answer, out))?;
-        terminal.note(&format!("the page is in {}", path.display()));
+        terminal.note(&format!("wrote the page to {}", path.display()));
     }
     match &args.files.output {
         Some(path) => {

@@ -42,7 +42,7 @@ pub fn run(args: &RecordArgs, terminal: &Terminal) -> anyhow::Result<ExitCode> {
     match outcome {
         Ok(status) => Ok(status),
         Err(RecordError::Cancelled) => {
-            complain("recording was cancelled\n");
+            complain("recording cancelled\n");
             Ok(ExitCode::from(output::INTERRUPTED))
         }
         Err(error) => Err(error.into()),
@@ -120,7 +120,7 @@ impl<'a> Session<'a> {
                 && self.sample_short_programs_more(run.cpu)
             {
                 remove(&run.profiles);
-                self.note("the first run is recorded again".to_owned());
+                self.note("recording the first run again".to_owned());
                 continue;
             }
             for note in &run.notes {
@@ -158,7 +158,7 @@ impl<'a> Session<'a> {
         let Some(frequency) = frequency_for(self.choice.profiler, cpu) else { return false };
         self.settings.frequency = Some(frequency);
         self.note(format!(
-            "the program computes for {} only: {frequency} samples are taken a second",
+            "the program computes for only {}, so perfblame takes {frequency} samples a second",
             time(cpu)
         ));
         true
@@ -225,7 +225,7 @@ impl<'a> Session<'a> {
             let Some((first, others)) = run.profiles.split_first() else { continue };
             let more = match others.len() {
                 0 => String::new(),
-                count => format!(", and {count} of further processes or workers beside it"),
+                count => format!(", plus {count} of other processes or workers"),
             };
             let _ = writeln!(text, "  {}  {}{more}", relative(first).display(), time(run.wall));
         }
@@ -273,8 +273,8 @@ impl RecordArgs {
                 sampled => {
                     return Err(RecordError::NoProfile {
                         profiler: sampled,
-                        why: "it takes samples and does not see every call".to_owned(),
-                        help: Some("leave `--exact` out".to_owned()),
+                        why: "it takes samples, so it does not see every call".to_owned(),
+                        help: Some("remove `--exact`".to_owned()),
                     });
                 }
             };
@@ -323,9 +323,9 @@ impl RecordArgs {
         };
         if !self.append && next_number(folder) > 1 {
             return Err(Failure {
-                what: format!("{} has runs already", folder.display()),
+                what: format!("{} already contains runs", folder.display()),
                 why: String::new(),
-                help: Some("name another folder, or say `--append` to add to them".to_owned()),
+                help: Some("choose another folder, or add to them with `--append`".to_owned()),
             }
             .into());
         }

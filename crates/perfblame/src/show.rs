@@ -28,7 +28,7 @@ pub fn run(args: &ShowArgs, terminal: &Terminal) -> anyhow::Result<()> {
     terminal.log("worked out");
     for path in &args.flame {
         flame(path, &selection, &summary)?;
-        terminal.note(&format!("the flame graph is in {}", path.display()));
+        terminal.note(&format!("wrote the flame graph to {}", path.display()));
     }
     let sections = args.sections();
     match &args.output {
@@ -75,9 +75,9 @@ fn flame(path: &Path, selection: &Selection, summary: &Summary) -> anyhow::Resul
         return output::write(path, |out| flame_html(&selection.profile, page, out));
     }
     Err(Failure {
-        what: format!("cannot tell which kind of flame graph {} should be", path.display()),
+        what: format!("cannot tell the kind of flame graph from {}", path.display()),
         why: String::new(),
-        help: Some("end its name in .svg or .html".to_owned()),
+        help: Some("use a name that ends in .svg or .html".to_owned()),
     }
     .into())
 }

@@ -28,9 +28,9 @@ pub fn run(args: &SymbolizeArgs, terminal: &Terminal) -> anyhow::Result<()> {
         ReadOptions { grain: Grain::Frames, times: Times::Keep, ..ReadOptions::default() };
     let profile = perfblame_readers::read(input, &options).map_err(fail)?;
     let symbolized = symbolize(profile, &args.debug_dir);
-    let mut said = format!("{} functions got their names", symbolized.named);
+    let mut said = format!("named {} functions", symbolized.named);
     if symbolized.nameless > 0 {
-        let _ = write!(said, ", {} have none still; looked for:", symbolized.nameless);
+        let _ = write!(said, "; {} are still without a name; missing files:", symbolized.nameless);
     }
     for (path, build_id) in symbolized.wanted.iter().take(LISTED) {
         let build_id = build_id.as_deref().unwrap_or("not recorded");

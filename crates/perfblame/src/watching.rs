@@ -61,7 +61,8 @@ impl Watch for Watching<'_> {
         };
         match event {
             Event::Waiting { holder } => {
-                self.terminal.note(&format!("waiting for {holder}, which checks this repository"));
+                self.terminal
+                    .note(&format!("waiting for {holder}, which is checking this repository"));
             }
             Event::CheckingOut { revision } => {
                 self.show(format!("checking out {}", revision.short()));
@@ -73,7 +74,7 @@ impl Watch for Watching<'_> {
             Event::Running { workload, input, revision, done, most } => {
                 let title = titled(workload, input);
                 self.show(format!(
-                    "{title}: run {} of at most {most} of each side, {}",
+                    "{title}: run {} of at most {most} per side, {}",
                     done + 1,
                     revision.short()
                 ));

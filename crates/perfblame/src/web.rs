@@ -29,7 +29,7 @@ pub fn run(args: &WebArgs, terminal: &Terminal) -> anyhow::Result<ExitCode> {
     drop(watching);
     let compared = match compared {
         Err(failure) if failure.cancelled => {
-            complain("interrupted: browsers and servers have ended\n");
+            complain("interrupted; all browsers and servers ended\n");
             return Ok(ExitCode::from(output::INTERRUPTED));
         }
         compared => compared?,
@@ -47,15 +47,15 @@ fn tell(compared: &WebCompared, args: &WebArgs, terminal: &Terminal) {
     let runs = compared.decided.diff.before.totals.len();
     match compared.decided.ended {
         Ended::Clear | Ended::NotReached => {
-            terminal.note(&format!("clear after {runs} runs of each side"));
+            terminal.note(&format!("the answer was clear after {runs} runs per side"));
         }
         Ended::MostRuns => {
             terminal.note(&format!(
-                "ended after {runs} runs of each side, the most that `--max-runs` allows"
+                "stopped after {runs} runs per side, the limit set by `--max-runs`"
             ));
         }
         Ended::Budget => terminal.note(&format!(
-            "ended after {runs} runs of each side, when the budget of {} s was spent",
+            "stopped after {runs} runs per side, because the budget of {} s was used up",
             args.budget.as_secs()
         )),
     }
@@ -64,7 +64,7 @@ fn tell(compared: &WebCompared, args: &WebArgs, terminal: &Terminal) {
     }
     if let Some(Sides { before, after }) = compared.overhead {
         terminal.note(&format!(
-            "recording makes a visit {:.0} % longer before and {:.0} % after",
+            "recording made visits {:.0} % longer before and {:.0} % longer after",
             before * 100.0,
             after * 100.0
         ));
@@ -149,9 +149,9 @@ impl WebArgs {
         };
         if Side::BOTH.into_iter().any(has_runs) {
             return Err(Failure {
-                what: format!("{} has runs already", folder.display()),
+                what: format!("{} already contains runs", folder.display()),
                 why: String::new(),
-                help: Some("name another folder".to_owned()),
+                help: Some("choose another folder".to_owned()),
             }
             .into());
         }

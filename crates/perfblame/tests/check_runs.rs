@@ -121,7 +121,7 @@ fn runs_that_fail_or_print_something_else_are_said() {
         String::from_utf8(output.stdout).unwrap()
     };
     let other = said(&["check", "HEAD~2", "HEAD~1"]);
-    assert!(other.starts_with("app: `app` prints something else on both sides"), "{other}");
+    assert!(other.starts_with("app: `app` printed different output before and after"), "{other}");
     assert!(
         other.contains("line 1:") && other.contains("- one") && other.contains("+ two"),
         "{other}"

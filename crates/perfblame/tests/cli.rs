@@ -41,7 +41,7 @@ fn a_foreign_unit_is_refused_before_the_first_visit() {
         &expect![[r"
             error: `min-delta` does not fit the metric
               it is a size, and wall is measured in ns
-              help: a percentage or a number without a unit always fits
+              help: a percentage or a number without a unit always works
         "]],
     );
     check_error(
@@ -49,7 +49,7 @@ fn a_foreign_unit_is_refused_before_the_first_visit() {
         &expect![[r"
             error: `min-delta` does not fit the metric
               it is a time, and samples is measured in count
-              help: a percentage or a number without a unit always fits
+              help: a percentage or a number without a unit always works
         "]],
     );
 }
@@ -75,15 +75,15 @@ fn errors_say_what_failed_why_and_what_to_do() {
         &expect![[r"
         error: cannot read cut.pb.gz
           pprof: incomplete deflate stream
-          help: the file looks cut off or damaged; get a whole copy of it
+          help: the file looks cut off or damaged; get a complete copy
     "]],
     );
     check_error(
         &["show", "letter.txt"],
         &expect![[r"
         error: cannot read letter.txt
-          not a profile or trace in any format perfblame knows
-          help: `perfblame show --help` lists the formats
+          not a profile or trace in any format that perfblame supports
+          help: `perfblame --help` lists the formats
     "]],
     );
     check_error(
@@ -111,7 +111,7 @@ fn errors_say_what_failed_why_and_what_to_do() {
         &["show", "-", "-"],
         &expect![[r"
         error: cannot read standard input
-          it was named twice
+          it is given twice
     "]],
     );
     check_error(
@@ -125,7 +125,7 @@ fn errors_say_what_failed_why_and_what_to_do() {
           read_line
           accept
           sys_accept
-          help: give the whole name of one of them
+          help: give the full name of one of them
     "]],
     );
     check_error(
@@ -139,7 +139,7 @@ fn errors_say_what_failed_why_and_what_to_do() {
         &["show", "server.folded", "--callees", "zzz"],
         &expect![[r#"
             error: no function matches `zzz`
-              help: `perfblame show --functions` lists what there is
+              help: `perfblame show --functions` lists all functions
         "#]],
     );
     check_error(
@@ -154,34 +154,34 @@ fn errors_say_what_failed_why_and_what_to_do() {
         &expect![[r"
         error: no thread's name contains `main`
           its threads have no names
-          help: leave `--thread` out
+          help: remove `--thread`
     "]],
     );
     check_error(
         &["show", "server.folded", "--task", "regex:("],
-        &expect![[r"
-        error: the task `regex:(` makes no sense
-          the regular expression cannot be read: regex parse error:
-              (
-              ^
-          error: unclosed group
-          help: as in `--task 'regex:^com.shop.(?<part>[^.]+) as shop-${part}'`
-    "]],
+        &expect![[r#"
+            error: invalid task `regex:(`
+              invalid regular expression: regex parse error:
+                  (
+                  ^
+              error: unclosed group
+              help: as in `--task 'regex:^com.shop.(?<part>[^.]+) as shop-${part}'`
+        "#]],
     );
     check_error(
         &["show", "server.folded", "--task", "zzz"],
         &expect![[r#"
             error: no function starts the task `zzz`
-              a task starts at functions whose name or component begins with it
-              help: `perfblame show --functions` lists what there is
+              a prefix must match the start of a function's name or component
+              help: `perfblame show --functions` lists all functions
         "#]],
     );
     check_error(
         &["show", "server.folded", "--flame", "x.png"],
-        &expect![[r"
-        error: cannot tell which kind of flame graph x.png should be
-          help: end its name in .svg or .html
-    "]],
+        &expect![[r#"
+            error: cannot tell the kind of flame graph from x.png
+              help: use a name that ends in .svg or .html
+        "#]],
     );
     check_error(
         &["show", "server.folded", "-o", "no/such/folder.txt"],
@@ -192,32 +192,32 @@ fn errors_say_what_failed_why_and_what_to_do() {
     );
     check_error(
         &["convert", "server.folded", "out.json"],
-        &expect![[r"
-        error: cannot tell which format out.json should have
-          help: name it with `--to`, or end OUT in .pb.gz, .folded, .speedscope.json, .firefox.json, .trace.json, .perfblame
-    "]],
+        &expect![[r#"
+            error: cannot tell the format of out.json
+              help: give `--to`, or use a name that ends in .pb.gz, .folded, .speedscope.json, .firefox.json, .trace.json, .perfblame
+        "#]],
     );
     check_error(
         &["convert", "server.folded", "-"],
-        &expect![[r"
-        error: cannot tell which format standard output should have
-          help: name it with `--to`, or end OUT in .pb.gz, .folded, .speedscope.json, .firefox.json, .trace.json, .perfblame
-    "]],
+        &expect![[r#"
+            error: cannot tell the format of standard output
+              help: give `--to`, or use a name that ends in .pb.gz, .folded, .speedscope.json, .firefox.json, .trace.json, .perfblame
+        "#]],
     );
     check_error(
         &["convert", "server.folded", "out.trace.json"],
         &expect![[r"
         error: cannot write out.trace.json
-          a Chrome trace is made of times, and this profile has none
-          help: `--to speedscope` and `--to firefox` do without
+          a Chrome trace needs times, and this profile has none
+          help: `--to speedscope` and `--to firefox` do not need times
     "]],
     );
     check_error(
         &["convert", "server.folded", "server.folded", "server.folded"],
         &expect![[r"
         error: server.folded would be overwritten
-          it is a profile, and the last argument is where to write
-          help: name a new file last, or say `--force` to replace this one
+          it is a profile, but the last argument is the output file
+          help: give a new file as the last argument, or `--force` to replace this one
     "]],
     );
 }
@@ -248,7 +248,12 @@ fn help_has_examples_and_formats() {
         }
     }
     for format in perfblame_readers::FORMATS {
-        assert!(folder.ok(&["show", "--help"]).contains(format.name), "{}", format.name);
+        assert!(help.contains(format.name), "{}", format.name);
+    }
+    // The list is shown once: the others say where.
+    for command in ["show", "convert"] {
+        let help = folder.ok(&[command, "--help"]);
+        assert!(!help.contains("hprof text") && help.contains("`perfblame --help`"), "{help}");
     }
 }
 

@@ -73,7 +73,7 @@ fn a_page_is_written_beside_the_text_or_instead_of_it() {
     let beside = folder.run(&["diff", "old", "new", "--html", "page.html"]);
     assert_eq!(text.stdout, beside.stdout);
     assert_eq!(text.status.code(), beside.status.code());
-    assert_eq!(String::from_utf8_lossy(&beside.stderr), "note: the page is in page.html\n");
+    assert_eq!(String::from_utf8_lossy(&beside.stderr), "note: wrote the page to page.html\n");
     let page = std::fs::read_to_string(folder.path().join("page.html")).unwrap();
     let instead = folder.run(&["diff", "old", "new", "--format", "html"]);
     assert_eq!(String::from_utf8(instead.stdout).unwrap(), page);
@@ -139,38 +139,38 @@ fn errors_say_what_is_wrong_and_what_to_do() {
         error: cannot read empty.folded
           the file is empty
         $ perfblame diff old heap.heapprofile
-        error: before and after have no metric in common
+        error: before and after share no metric
           before has samples
           after has allocated
           help: record both sides the same way
         $ perfblame diff - -
         error: standard input cannot be both sides
-          `-` was given for BEFORE and for AFTER
+          `-` is given for BEFORE and for AFTER
           help: write one side to a file first
         $ perfblame diff old @HEAD
-        error: there is no git repository here
+        error: this is not a git repository
           fatal: not a git repository (or any of the parent directories): .git
-          help: run this inside of a git repository with a working tree
+          help: run this inside a git repository with a working tree
         $ perfblame diff old new --root nothing
         error: before: no function matches `nothing`
-          help: `perfblame show --functions` lists what there is
+          help: `perfblame show --functions` lists all functions
         $ perfblame diff old new --root validate
         error: before: no function matches `validate`
-          help: `perfblame show --functions` lists what there is
+          help: `perfblame show --functions` lists all functions
         $ perfblame diff old new --thread main
         error: before: no thread's name contains `main`
           its threads have no names
-          help: leave `--thread` out
+          help: remove `--thread`
         $ perfblame diff old new --metric allocated
         error: before has no metric `allocated`
           help: both sides have samples
         $ perfblame diff old new --min-delta 5ms
         error: `--min-delta` does not fit the metric
           it is a time, and samples is measured in count
-          help: a percentage or a number without a unit always fits
+          help: a percentage or a number without a unit always works
         $ perfblame diff old new --changes changes.json
-        error: changes of classes and lists of changes go with `--method stages`
-          the other methods need sources to tell which change explains what
+        error: `--classes` and `--changes` need `--method stages`
+          the other methods need sources to find the change that explains a suspect
           help: add `--method stages`, or use `--repo` or `--source`
         $ perfblame diff old new --method stages --changes nothing.json
         error: cannot read nothing.json
@@ -181,11 +181,11 @@ fn errors_say_what_is_wrong_and_what_to_do() {
           help: docs/stages.md shows what changes look like
         $ perfblame diff old new --method stages --changes wrong.json
         error: cannot read wrong.json
-          change 1: `touched` is no kind: it is added, deleted, modified or renamed
+          change 1: unknown kind `touched`; expected added, deleted, modified or renamed
           help: docs/stages.md shows what changes look like
         $ perfblame diff old new --work 1:2,3
-        error: before has 3 runs, and work is given for 2
-          help: give one number for the side, or one for each run with `:` between: `--work 100:110:90,80`
+        error: before has 3 runs, but `--work` gives 2 numbers for it
+          help: give one number per side, or one per run separated by `:`, as in `--work 100:110:90,80`
     "#]]
     .assert_eq(&text);
     for arguments in [
@@ -316,7 +316,7 @@ fn the_status_says_whether_it_got_slower() {
             ),
             (
                 0,
-                "cannot tell: 1,140 → 1,144 samples (+0.4 %) with one run on each side; chance is",
+                "cannot tell: 1,140 → 1,144 samples (+0.4 %) with one run on each side; this may",
             ),
             (
                 0,

@@ -87,7 +87,7 @@ fn failures_say_which_step_and_why() {
         ),
         (
             json!({ "type": "change", "selectors": ["#text"], "value": "x" }),
-            "an element was found, but it takes no value, within TIME",
+            "an element was found, but it does not accept a value, within TIME",
         ),
         (
             json!({ "type": "change", "selectors": ["#fruit"], "value": "cherry" }),
@@ -124,11 +124,11 @@ fn failures_say_which_step_and_why() {
         ),
         (
             json!({ "type": "navigate", "url": stage.address("never") }),
-            "http://localhost/never did not answer",
+            "http://localhost/never did not respond",
         ),
         (
             json!({ "type": "waitForExpression", "expression": "(() => { while (true); })()", "timeout": 700 }),
-            "the page does not answer, within TIME",
+            "the page does not respond, within TIME",
         ),
     ] {
         check(&stage, &step, "index.html", why);

@@ -107,7 +107,7 @@ fn flows_come_from_standard_input_and_fail_in_words() {
     let said = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(2), "{said}");
     expect![[r#"
-        error: wrong.json is no flow that can be replayed
+        error: wrong.json is not a valid flow
           step 1 of 1 (click): selectors: expected a list of selectors, found nothing
           help: export it from DevTools' Recorder panel as JSON; see docs/flows.md
     "#]]

@@ -370,8 +370,8 @@ fn navigations_are_waited_for() {
     let replayed = stage.try_steps(&page, steps).unwrap();
     let notes = stage.without_port(&replayed.notes.join("\n"));
     expect![[r#"
-        step 4 led to http://localhost/index.html; when recorded, to http://localhost/elsewhere
-        step 4 led to a page titled "Everything a flow can touch"; when recorded, "Another title""#]].assert_eq(&notes);
+        step 4 led to http://localhost/index.html; in the recorded flow, to http://localhost/elsewhere
+        step 4 led to a page titled "Everything a flow can touch"; in the recorded flow, "Another title""#]].assert_eq(&notes);
 }
 
 #[test]

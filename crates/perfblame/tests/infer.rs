@@ -40,11 +40,11 @@ fn the_first_lines_are_the_answer() {
     folder.file("trace.txt", TRACE);
     expect![[r#"
         trace.txt  perf script, 4 events of 1 thread in 140 ms
-        Thread time: running 60.0 ms (43 %), waiting within work 80.0 ms (57 %).
+        Thread time: running 60.0 ms (43 %), waiting during work 80.0 ms (57 %).
         Most of it: nap 86.7 ms [80.0 ms to 100 ms], 62 %, mostly waiting.
         Waited for: sleep 80.0 ms (1×).
 
-        Functions by their own latency, waiting included
+        Functions by own latency, waiting included
              own  between                waiting   share  function
          86.7 ms  80.0 ms to 100 ms      80.0 ms    62 %  nap  app
          46.7 ms  40.0 ms to 60.0 ms                33 %  [app+0x4000]  app
@@ -62,18 +62,18 @@ fn paths_come_with_a_heat_map() {
     folder.file("trace.txt", TRACE);
     expect![[r#"
         trace.txt  perf script, 4 events of 1 thread in 140 ms
-        Thread time: running 60.0 ms (43 %), waiting within work 80.0 ms (57 %).
+        Thread time: running 60.0 ms (43 %), waiting during work 80.0 ms (57 %).
         Most of it: nap 86.7 ms [80.0 ms to 100 ms], 62 %, mostly waiting.
         Waited for: sleep 80.0 ms (1×).
 
-        Call paths by their cost
+        Call paths by cost
         1   93.3 ms  main › nap
         2   53.3 ms  main › [app+0x4000]
 
         Heat map of these paths
         1   1  0█
         2   1  0▓
-        0 is the hottest function of a path, the others are so far from it.
+        0 marks the hottest function of a path; other numbers are distances from it.
 
         Who waited
          80.0 ms  nap  app  sleep (1×)

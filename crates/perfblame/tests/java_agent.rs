@@ -275,7 +275,7 @@ fn only_the_packages_chosen_are_counted() {
     let output = java(&folder, &[&agent_option(",pakages=x")], &["Counted"]);
     assert_eq!(output.status.code(), Some(2));
     let said = String::from_utf8_lossy(&output.stderr);
-    assert!(said.contains("`pakages` is no option; known are out, packages"), "{said}");
+    assert!(said.contains("`pakages` is not an option; the options are out, packages"), "{said}");
 }
 
 #[test]

@@ -170,7 +170,7 @@ fn pages_frames_and_workers_are_recorded_as_the_panel_records_them() {
     let texts = of("ScriptCatchup").chain(of("StubScriptCatchup"));
     let texts: Vec<String> = texts.map(|event| event["args"]["data"].to_string()).collect();
     assert!(texts.iter().any(|text| text.contains("function planted")), "{texts:?}");
-    assert!(recorder.fails_again(&site.url("/")).contains("runs has runs already"));
+    assert!(recorder.fails_again(&site.url("/")).contains("runs already contains runs"));
     let slowly = ["--sampling-interval", "5000", "--cpu-throttle", "2", "--viewport", "800x600"];
     let url = site.url("/");
     recorder.records(&[&["--url", &url, "--append", "--without-sources"], &slowly[..]].concat());
@@ -271,14 +271,14 @@ fn dialogs_are_answered_and_endless_ones_end_with_the_time_given() {
     let recorder = Recorder::new();
     let said = recorder.records(&["--url", &site.url("/")]);
     assert!(
-        said.contains("3 dialogs of the page were answered with yes, the last one: \"three\""),
+        said.contains("3 dialogs of the page were answered with yes; the last one: \"three\""),
         "{said}"
     );
     let recorder = Recorder::new();
     let said = recorder.fails(&["--url", &site.url("/endless"), "--timeout", "12s"]);
     assert!(said.contains("took longer than 12.0 s"), "{said}");
     assert!(
-        said.contains("dialogs of the page were answered with yes, the last one: \"again\""),
+        said.contains("dialogs of the page were answered with yes; the last one: \"again\""),
         "{said}"
     );
 }
@@ -345,11 +345,14 @@ fn what_is_no_page_is_said_to_be_none() {
     // A port that was free a moment ago.
     let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let said = recorder.fails(&["--url", &format!("http://{free}/")]);
-    assert!(said.contains("nobody listens there (net::ERR_CONNECTION_REFUSED)"), "{said}");
+    assert!(
+        said.contains("connection refused: no server listens there (net::ERR_CONNECTION_REFUSED)"),
+        "{said}"
+    );
     let said = recorder.fails(&["--url", "http://127.0.0.1:80:80/"]);
     assert!(said.contains("error: "), "{said}");
     let said = recorder.records(&["--url", &site.url("/missing")]);
-    assert!(said.contains("note: the server answered with status 404"), "{said}");
+    assert!(said.contains("note: the server responded with status 404"), "{said}");
 }
 
 #[test]

@@ -41,41 +41,41 @@ fn show_at_80_columns() {
     check(
         &["show", "server.folded"],
         "80",
-        &expect![[r"
-        server.folded  folded profile
-          holds     200 samples, 11 functions in 11 contexts
-          metric    samples 200
+        &expect![[r#"
+            server.folded  folded profile
+              holds     200 samples, 11 functions in 11 contexts
+              metric    samples 200
 
-        `alloc::vec::Vec<T>::extend_from_slice` takes the most itself: 59.0%, 118
-        samples.
+            `alloc::vec::Vec<T>::extend_from_slice` has the highest self cost: 59.0%, 118
+            samples.
 
-        Hot path
-         share  total  self  call path
-        100.0%    200        main
-        100.0%    200        serve
-         90.0%    180        ├─ handle
-         70.0%    140    22  │  ├─ render
-         59.0%    118   118  │  │  alloc::vec::Vec<T>::extend_from_slice
-         20.0%     40     9  │  └─ parse_request
-         15.5%     31    31  │     read_line
-          6.0%     12        ├─ accept
-          6.0%     12    12  │  sys_accept
-          4.0%      8        └─ log
-          4.0%      8     8     write
+            Hot path
+             share  total  self  call path
+            100.0%    200        main
+            100.0%    200        serve
+             90.0%    180        ├─ handle
+             70.0%    140    22  │  ├─ render
+             59.0%    118   118  │  │  alloc::vec::Vec<T>::extend_from_slice
+             20.0%     40     9  │  └─ parse_request
+             15.5%     31    31  │     read_line
+              6.0%     12        ├─ accept
+              6.0%     12    12  │  sys_accept
+              4.0%      8        └─ log
+              4.0%      8     8     write
 
-        Functions
-          self          total         function
-         59.0%    118   59.0%    118  alloc::vec::Vec<T>::extend_from_slice
-         15.5%     31   15.5%     31  read_line
-         11.0%     22   70.0%    140  render
-          6.0%     12    6.0%     12  sys_accept
-          4.5%      9   20.0%     40  parse_request
-          4.0%      8    4.0%      8  write
-                       100.0%    200  main
-                       100.0%    200  serve
-                        90.0%    180  handle
-                         6.0%     12  accept
-    "]],
+            Functions
+              self          total         function
+             59.0%    118   59.0%    118  alloc::vec::Vec<T>::extend_from_slice
+             15.5%     31   15.5%     31  read_line
+             11.0%     22   70.0%    140  render
+              6.0%     12    6.0%     12  sys_accept
+              4.5%      9   20.0%     40  parse_request
+              4.0%      8    4.0%      8  write
+                           100.0%    200  main
+                           100.0%    200  serve
+                            90.0%    180  handle
+                             6.0%     12  accept
+        "#]],
     );
 }
 
@@ -84,40 +84,40 @@ fn show_at_200_columns() {
     check(
         &["show", "server.folded"],
         "200",
-        &expect![[r"
-        server.folded  folded profile
-          holds     200 samples, 11 functions in 11 contexts
-          metric    samples 200
+        &expect![[r#"
+            server.folded  folded profile
+              holds     200 samples, 11 functions in 11 contexts
+              metric    samples 200
 
-        `alloc::vec::Vec<T>::extend_from_slice` takes the most itself: 59.0%, 118 samples.
+            `alloc::vec::Vec<T>::extend_from_slice` has the highest self cost: 59.0%, 118 samples.
 
-        Hot path
-         share  total  self                call path
-        100.0%    200        ████████████  main
-        100.0%    200        ████████████  serve
-         90.0%    180        ██████████▊   ├─ handle
-         70.0%    140    22  ████████▍     │  ├─ render
-         59.0%    118   118  ███████▏      │  │  alloc::vec::Vec<T>::extend_from_slice
-         20.0%     40     9  ██▍           │  └─ parse_request
-         15.5%     31    31  █▉            │     read_line
-          6.0%     12        ▊             ├─ accept
-          6.0%     12    12  ▊             │  sys_accept
-          4.0%      8        ▌             └─ log
-          4.0%      8     8  ▌                write
+            Hot path
+             share  total  self                call path
+            100.0%    200        ████████████  main
+            100.0%    200        ████████████  serve
+             90.0%    180        ██████████▊   ├─ handle
+             70.0%    140    22  ████████▍     │  ├─ render
+             59.0%    118   118  ███████▏      │  │  alloc::vec::Vec<T>::extend_from_slice
+             20.0%     40     9  ██▍           │  └─ parse_request
+             15.5%     31    31  █▉            │     read_line
+              6.0%     12        ▊             ├─ accept
+              6.0%     12    12  ▊             │  sys_accept
+              4.0%      8        ▌             └─ log
+              4.0%      8     8  ▌                write
 
-        Functions
-          self                        total         function
-         59.0%    118  ███████▏       59.0%    118  alloc::vec::Vec<T>::extend_from_slice
-         15.5%     31  █▉             15.5%     31  read_line
-         11.0%     22  █▍             70.0%    140  render
-          6.0%     12  ▊               6.0%     12  sys_accept
-          4.5%      9  ▌              20.0%     40  parse_request
-          4.0%      8  ▌               4.0%      8  write
-                                     100.0%    200  main
-                                     100.0%    200  serve
-                                      90.0%    180  handle
-                                       6.0%     12  accept
-    "]],
+            Functions
+              self                        total         function
+             59.0%    118  ███████▏       59.0%    118  alloc::vec::Vec<T>::extend_from_slice
+             15.5%     31  █▉             15.5%     31  read_line
+             11.0%     22  █▍             70.0%    140  render
+              6.0%     12  ▊               6.0%     12  sys_accept
+              4.5%      9  ▌              20.0%     40  parse_request
+              4.0%      8  ▌               4.0%      8  write
+                                         100.0%    200  main
+                                         100.0%    200  serve
+                                          90.0%    180  handle
+                                           6.0%     12  accept
+        "#]],
     );
 }
 
@@ -141,87 +141,87 @@ fn functions_tree_callers_callees_root_and_task() {
     check(
         &["show", "server.folded", "--tree", "--min", "10"],
         "80",
-        &expect![[r"
-        server.folded  folded profile
-          holds     200 samples, 11 functions in 11 contexts
-          metric    samples 200
+        &expect![[r#"
+            server.folded  folded profile
+              holds     200 samples, 11 functions in 11 contexts
+              metric    samples 200
 
-        Call tree
-         share  total  self  call path
-        100.0%    200        main
-        100.0%    200        serve
-         90.0%    180        handle
-         70.0%    140    22  ├─ render
-         59.0%    118   118  │  alloc::vec::Vec<T>::extend_from_slice
-         20.0%     40     9  └─ parse_request
-         15.5%     31    31     read_line
-                             4 call paths below 15.5% of the whole each are left out
-    "]],
+            Call tree
+             share  total  self  call path
+            100.0%    200        main
+            100.0%    200        serve
+             90.0%    180        handle
+             70.0%    140    22  ├─ render
+             59.0%    118   118  │  alloc::vec::Vec<T>::extend_from_slice
+             20.0%     40     9  └─ parse_request
+             15.5%     31    31     read_line
+                                 4 call paths below 15.5% of the total each are left out
+        "#]],
     );
     check(
         &["show", "server.folded", "--callers", "alloc"],
         "80",
-        &expect![[r"
-        server.folded  folded profile
-          holds     200 samples, 11 functions in 11 contexts
-          metric    samples 200
+        &expect![[r#"
+            server.folded  folded profile
+              holds     200 samples, 11 functions in 11 contexts
+              metric    samples 200
 
-        Callers of alloc::vec::Vec<T>::extend_from_slice
-        59.0% of the whole (118), 59.0% itself (118)
-         59.0%    118  render
+            Callers of alloc::vec::Vec<T>::extend_from_slice
+            59.0% of the total (118), 59.0% self (118)
+             59.0%    118  render
 
-        Called along
-         share  total  self  call path
-         59.0%    118        alloc::vec::Vec<T>::extend_from_slice
-         59.0%    118        render
-         59.0%    118        handle
-         59.0%    118        serve
-         59.0%    118   118  main
-    "]],
+            Call paths to it
+             share  total  self  call path
+             59.0%    118        alloc::vec::Vec<T>::extend_from_slice
+             59.0%    118        render
+             59.0%    118        handle
+             59.0%    118        serve
+             59.0%    118   118  main
+        "#]],
     );
     check(
         &["show", "server.folded", "--callees", "handle"],
         "80",
-        &expect![[r"
-        server.folded  folded profile
-          holds     200 samples, 11 functions in 11 contexts
-          metric    samples 200
+        &expect![[r#"
+            server.folded  folded profile
+              holds     200 samples, 11 functions in 11 contexts
+              metric    samples 200
 
-        Callees of handle
-        90.0% of the whole (180), 0.0% itself (0)
-         70.0%    140  render
-         20.0%     40  parse_request
+            Callees of handle
+            90.0% of the total (180), 0.0% self (0)
+             70.0%    140  render
+             20.0%     40  parse_request
 
-        Calls along
-         share  total  self  call path
-         90.0%    180        handle
-         70.0%    140    22  ├─ render
-         59.0%    118   118  │  alloc::vec::Vec<T>::extend_from_slice
-         20.0%     40     9  └─ parse_request
-         15.5%     31    31     read_line
-    "]],
+            Call paths from it
+             share  total  self  call path
+             90.0%    180        handle
+             70.0%    140    22  ├─ render
+             59.0%    118   118  │  alloc::vec::Vec<T>::extend_from_slice
+             20.0%     40     9  └─ parse_request
+             15.5%     31    31     read_line
+        "#]],
     );
     check(
         &["show", "server.folded", "--root", "parse_request"],
         "80",
-        &expect![[r"
-        server.folded  folded profile
-          holds     200 samples, 2 functions in 2 contexts
-          metric    samples 200
-          root      parse_request, 20.0% of the whole: 40
+        &expect![[r#"
+            server.folded  folded profile
+              holds     200 samples, 2 functions in 2 contexts
+              metric    samples 200
+              root      parse_request, 20.0% of the total: 40
 
-        `read_line` takes the most itself: 77.5%, 31 samples.
+            `read_line` has the highest self cost: 77.5%, 31 samples.
 
-        Hot path
-         share  total  self  call path
-        100.0%     40     9  parse_request
-         77.5%     31    31  read_line
+            Hot path
+             share  total  self  call path
+            100.0%     40     9  parse_request
+             77.5%     31    31  read_line
 
-        Functions
-          self          total         function
-         77.5%     31   77.5%     31  read_line
-         22.5%      9  100.0%     40  parse_request
-    "]],
+            Functions
+              self          total         function
+             77.5%     31   77.5%     31  read_line
+             22.5%      9  100.0%     40  parse_request
+        "#]],
     );
     let task = "regex:^(?<what>parse|render) as ${what}";
     check(
@@ -248,13 +248,13 @@ fn functions_tree_callers_callees_root_and_task() {
     check(
         &["show", "server.folded", "--threads"],
         "80",
-        &expect![[r"
-        server.folded  folded profile
-          holds     200 samples, 11 functions in 11 contexts
-          metric    samples 200
+        &expect![[r#"
+            server.folded  folded profile
+              holds     200 samples, 11 functions in 11 contexts
+              metric    samples 200
 
-        This profile does not tell threads apart.
-    "]],
+            This profile does not distinguish threads.
+        "#]],
     );
 }
 
@@ -396,7 +396,7 @@ fn the_hot_path_is_code_even_on_a_page_that_waits() {
           layers    idle 60.0%, runtime 35.0%, garbage collection 5.0%
 
         60.0% of the time is idle, 25.0% is (program) and 5.0% is garbage collection.
-        `draw` takes the most itself: 10.0%, 10.0 ms.
+        `draw` has the highest self cost: 10.0%, 10.0 ms.
 
         Hot path
          share    total     self  call path
@@ -418,7 +418,7 @@ fn the_hot_path_is_code_even_on_a_page_that_waits() {
         waiting_page().replace("6,6,6,6,6,6,6,6,6,6", "3,3,3,3,3,3,3,3,3,3"),
     );
     let text = folder.ok(&["show", "idle.cpuprofile"]);
-    assert!(text.contains("`(program)` takes the most itself: 35.0%"), "{text}");
+    assert!(text.contains("`(program)` has the highest self cost: 35.0%"), "{text}");
 }
 
 #[test]

@@ -348,7 +348,7 @@ fn converted_files_are_matched_by_code() {
     };
     let answer = diff("one", "two");
     assert_eq!(answer[1][0]["function"], "n", "{answer:?}");
-    let note = "was `e` (same code, names aside, 98 % sure)";
+    let note = "was `e` (same code except for names, 98 % sure)";
     assert_eq!(answer[1][0]["notes"], json!([note]), "{answer:?}");
     assert_eq!(answer, diff("one.perfblame", "two.perfblame"));
 }

@@ -44,7 +44,7 @@ fn two_folders_and_the_function_that_made_the_page_slower() {
     let answer = answer(&output);
     assert_eq!(answer["verdict"], "regressed", "{answer}");
     assert_eq!(answer["suspects"][0]["function"], "customerOf", "{answer}");
-    assert!(said(&output).contains("runs of each side"), "{}", said(&output));
+    assert!(said(&output).contains("runs per side"), "{}", said(&output));
     // Every run can be looked at again, by others too.
     let runs = answer["before"]["runs"].as_u64().unwrap();
     for side in ["before", "after"] {

@@ -22,7 +22,7 @@ pub enum ReadErrorKind {
     #[error("{0}")]
     Io(#[from] std::io::Error),
     /// No format claims the bytes.
-    #[error("not a profile or trace in any format perfblame knows")]
+    #[error("not a profile or trace in any format that perfblame supports")]
     UnknownFormat,
     /// Nothing in it.
     #[error("the file is empty")]
@@ -42,7 +42,7 @@ pub enum ReadErrorKind {
     #[error("{0}")]
     Malformed(String),
     /// The file claims or unpacks to more than we are willing to hold.
-    #[error("{what} of {size} bytes is beyond the limit of {limit}")]
+    #[error("{what} of {size} bytes exceeds the limit of {limit}")]
     TooLarge {
         /// What is too large.
         what: &'static str,

@@ -88,7 +88,7 @@ impl Input {
     pub fn open_counted(path: &Path, tally: Tally) -> Result<Self, ReadError> {
         let file = File::open(path)?;
         if file.metadata()?.is_dir() {
-            let help = "name the files in it";
+            let help = "give the files in it";
             return Err(ReadError::unsupported("this is a directory").help(help));
         }
         let mut input = Self::from_source(Source::File(Counted { inner: file, tally }))?;
@@ -145,8 +145,8 @@ impl Input {
             };
             source = Source::Stream(unpack(packed)?);
         }
-        let message = format!("packed more than {PACKING_LEVELS} times over");
-        Err(ReadError::new(ReadErrorKind::Malformed(message)).help("unpack the file first"))
+        let message = format!("compressed more than {PACKING_LEVELS} times");
+        Err(ReadError::new(ReadErrorKind::Malformed(message)).help("decompress the file first"))
     }
 
     /// The first bytes, up to 64 KiB, or more where the first line is longer.

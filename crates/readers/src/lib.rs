@@ -67,15 +67,13 @@ fn read_as(
         if let Some(error) = unreadable::explained(input.head()) {
             return Err(error);
         }
-        let help = "`perfblame show --help` lists the formats";
+        let help = "`perfblame --help` lists the formats";
         return Err(ReadError::new(ReadErrorKind::UnknownFormat).help(help));
     };
     let mut profile = read(format, input).map_err(|error| {
         let help = match &error.kind {
             // Recognised by its first bytes, and then no more could be had.
-            ReadErrorKind::Io(_) => {
-                Some("the file looks cut off or damaged; get a whole copy of it")
-            }
+            ReadErrorKind::Io(_) => Some("the file looks cut off or damaged; get a complete copy"),
             _ => None,
         };
         let help = error.help.or_else(|| help.map(str::to_owned));

@@ -6,7 +6,9 @@ use crate::error::ReadError;
 pub(crate) fn explained(head: &[u8]) -> Option<ReadError> {
     // The first bytes of trace-cmd's binary file, of every version.
     if head.starts_with(b"\x17\x08\x44tracing") {
-        let error = ReadError::unsupported("the binary file of trace-cmd is not read, its text is");
+        let error = ReadError::unsupported(
+            "perfblame does not read trace-cmd's binary file, only its text",
+        );
         let help = "`trace-cmd report -i FILE > trace.txt`, recorded with `-T -O userstacktrace` for stacks";
         return Some(error.help(help));
     }

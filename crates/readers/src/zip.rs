@@ -40,7 +40,7 @@ fn wrong(error: ZipError) -> ReadError {
             ReadError::unsupported("the zip file is encrypted").help("unzip it first")
         }
         ZipErrorKind::Method(method) => {
-            let message = format!("the zip file is packed with method {method}");
+            let message = format!("the zip file uses the unsupported compression method {method}");
             ReadError::unsupported(message).help("unzip it first")
         }
         kind => ReadError::malformed(error.offset, format!("the zip file: {kind}")),
@@ -55,11 +55,11 @@ fn several(members: &[&Member]) -> ReadError {
         names.push(&more);
     }
     if members.iter().all(|member| member.name.contains(".trace/")) {
-        return ReadError::unsupported("a packed Instruments trace, which only Instruments can read")
-            .help("unzip it, `xcrun xctrace export --input X.trace --xpath …` its time-profile table, and read that");
+        return ReadError::unsupported("a zipped Instruments trace, which only Instruments can read")
+            .help("unzip it, export its time-profile table with `xcrun xctrace export --input X.trace --xpath …`, and read that");
     }
-    let message = format!("the zip file holds {} files: {}", members.len(), names.join(", "));
-    ReadError::unsupported(message).help("unzip it and name the file to read")
+    let message = format!("the zip file contains {} files: {}", members.len(), names.join(", "));
+    ReadError::unsupported(message).help("unzip it and give the file to read")
 }
 
 #[cfg(test)]
@@ -124,12 +124,11 @@ mod tests {
     #[test]
     fn several_members_are_named() {
         let error = Input::from_bytes(zip(&[("a", b"1", true), ("b", b"2", true)])).err().unwrap();
-        expect!["the zip file holds 2 files: a, b"].assert_eq(&error.to_string());
+        expect!["the zip file contains 2 files: a, b"].assert_eq(&error.to_string());
         let mut cut = zip(&[("a", b"1", true)]);
         cut.truncate(cut.len() - 10);
         let error = Input::from_bytes(cut).err().unwrap();
-        expect!["at byte 81: the zip file has no list of its members"]
-            .assert_eq(&error.to_string());
+        expect!["at byte 81: the zip file has no central directory"].assert_eq(&error.to_string());
     }
 
     #[test]

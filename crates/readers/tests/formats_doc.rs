@@ -8,8 +8,9 @@ use std::fmt::Write as _;
 fn the_list_of_formats_is_current() {
     let mut page = String::from(
         "# Formats\n\n\
-         Recognised by their bytes, never by the file's name; gzip, zstd and single-file zip are unpacked on the way, \
-         and `-` reads standard input. This page is generated from the table in `crates/readers/src/formats.rs`.\n\n\
+         perfblame recognises these formats by their bytes, not by the file name. It decompresses gzip, zstd and \
+         single-file zip. `-` reads standard input. This page is generated from the table in \
+         `crates/readers/src/formats.rs`.\n\n\
          | format | who writes it |\n|---|---|\n",
     );
     for format in FORMATS {

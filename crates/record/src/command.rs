@@ -57,7 +57,7 @@ pub fn find(program: &Program) -> Result<Found, RecordError> {
         program: name.to_string_lossy().into_owned(),
         source: std::io::Error::new(
             std::io::ErrorKind::NotFound,
-            "there is no such program, here or on the search path",
+            "no such program, neither in this folder nor on the search path",
         ),
     })?;
     let (kind, because) = match seen_through(&path, program) {

@@ -11,7 +11,7 @@ use crate::chrome::ChromeError;
 #[non_exhaustive]
 pub enum RecordError {
     /// There is nothing to run.
-    #[error("there is no command to run")]
+    #[error("no command given")]
     NoCommand,
     /// There is no such process.
     #[error("there is no process {0}")]
@@ -25,7 +25,7 @@ pub enum RecordError {
         source: std::io::Error,
     },
     /// No profiler fits the program.
-    #[error("cannot tell which profiler fits {program}")]
+    #[error("cannot tell which profiler suits {program}")]
     NoProfilerFits {
         /// The program.
         program: String,
@@ -51,7 +51,7 @@ pub enum RecordError {
         help: String,
     },
     /// The program ran, or tried to, and there is no profile of it.
-    #[error("{} made no profile", .profiler.name())]
+    #[error("{} wrote no profile", .profiler.name())]
     NoProfile {
         /// The profiler.
         profiler: Profiler,
@@ -61,7 +61,7 @@ pub enum RecordError {
         help: Option<String>,
     },
     /// A profile of this name is there already.
-    #[error("{} is there already", .0.display())]
+    #[error("{} already exists", .0.display())]
     Exists(PathBuf),
     /// A file or folder of ours.
     #[error("cannot {what} {}", .path.display())]
@@ -74,7 +74,7 @@ pub enum RecordError {
         source: std::io::Error,
     },
     /// The program took longer than it may.
-    #[error("the program was ended after {:.1} s, which is the time it was given", .after.as_secs_f64())]
+    #[error("the program ran into the timeout of {:.1} s", .after.as_secs_f64())]
     TimedOut {
         /// The time it was given.
         after: Duration,
@@ -83,7 +83,7 @@ pub enum RecordError {
     #[error(transparent)]
     Browser(ChromeError),
     /// Somebody asked to stop; the program was ended.
-    #[error("recording was cancelled")]
+    #[error("recording cancelled")]
     Cancelled,
 }
 
@@ -104,17 +104,17 @@ impl RecordError {
     pub fn help(&self) -> Option<String> {
         match self {
             Self::NoProfilerFits { .. } => {
-                Some("name one: `perfblame record java|native|python|node -- CMD`".to_owned())
+                Some("choose one: `perfblame record java|native|python|node -- CMD`".to_owned())
             }
             Self::Missing { install, .. } => Some(format!("install it: `{install}`")),
             Self::NotPermitted { help, .. } => Some(help.clone()),
             Self::NoProfile { help, .. } => help.clone(),
             Self::Browser(error) => error.help(),
             Self::Exists(_) => Some("choose another folder or another name".to_owned()),
-            Self::NoProcess(_) => Some("`ps -e` lists those that run".to_owned()),
+            Self::NoProcess(_) => Some("`ps -e` lists running processes".to_owned()),
             Self::NoCommand => Some("put it after `--`".to_owned()),
             Self::Start { source, .. } if source.kind() == std::io::ErrorKind::NotFound => {
-                Some("a program of this folder is named with its path: `./NAME`".to_owned())
+                Some("give the path of a program in this folder: `./NAME`".to_owned())
             }
             _ => None,
         }

@@ -76,12 +76,13 @@ pub fn record(run: &Run<'_>) -> Result<Made, RecordError> {
         name.as_bytes().starts_with(b"gradle") || name.as_bytes().starts_with(b"mvnd")
     });
     let help = if daemon {
-        "a daemon writes its recording when it ends: add `--no-daemon`"
+        "a daemon writes its recording only when it ends; add `--no-daemon`"
     } else {
-        "a program that ends by `Runtime.halt` or a signal leaves none"
+        "a program that ends by `Runtime.halt` or a signal leaves no recording"
     };
     Ok(Made {
-        complaint: "no JVM wrote a recording: none ran, it was killed, or it still runs".to_owned(),
+        complaint: "no JVM wrote a recording: no JVM ran, or it was killed, or it is still running"
+            .to_owned(),
         help: Some(help.to_owned()),
         ..Made::of(ended, files)
     })

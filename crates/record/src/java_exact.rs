@@ -58,8 +58,8 @@ pub struct NoAgent {
 impl std::fmt::Display for NoAgent {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match &self.named {
-            Some(jar) => write!(out, "the agent's jar {} is not there", jar.display()),
-            None => write!(out, "the agent's jar is not there"),
+            Some(jar) => write!(out, "the agent's jar {} does not exist", jar.display()),
+            None => write!(out, "cannot find the agent's jar"),
         }
     }
 }
@@ -70,8 +70,7 @@ impl NoAgent {
     /// What to do.
     pub fn help(&self) -> String {
         format!(
-            "build it with `mvn -f agents/java/pom.xml package` in perfblame's sources, then put {AGENT} beside \
-             `perfblame` or into `$PERFBLAME_HOME/agents`, or name it with `--agent JAR`"
+            "build it with `mvn -f agents/java/pom.xml package` in perfblame's sources, then put {AGENT} next to `perfblame` or into `$PERFBLAME_HOME/agents`, or give its path with `--agent JAR`"
         )
     }
 }

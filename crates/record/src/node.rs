@@ -61,7 +61,7 @@ pub fn record(run: &Run<'_>) -> Result<Made, RecordError> {
     let ended = child::run(&mut with_words(&program, &words)?, run.limits)?;
     let files = files_in(&profiles, "cpuprofile", ended.id, owner);
     let complaint =
-        "no Node process wrote a profile: none ran, or it was ended by a signal".to_owned();
+        "no Node process wrote a profile: no Node process ran, or a signal ended it".to_owned();
     Ok(Made { complaint, ..Made::of(ended, files) })
 }
 

@@ -298,19 +298,18 @@ impl Watch<'_> {
     fn conclude(self, notes: &mut Vec<String>) -> Vec<RunDelay> {
         if let Some(why) = &self.why {
             notes.push(format!(
-                "recording stopped {why}, as asked for by `--duration` or `--max-size`"
+                "recording stopped {why}, the limit set by `--duration` or `--max-size`"
             ));
         }
         if let Some(most) = self.rate.thinned().filter(|_| self.tracer.dense.is_some()) {
             notes.push(format!(
-                "there were up to {most} context switches a second: while there were, one in {} was \
-                 recorded; `--full` records all",
+                "there were up to {most} context switches a second; at such times perfblame recorded one in {}; `--full` records all",
                 events::SPARSE
             ));
         }
         if self.rate.delays.full {
             notes.push(
-                "how long threads waited for processors was noted for a part of the recording only"
+                "the time that threads waited for processors is known only for a part of the recording"
                     .to_owned(),
             );
         }

@@ -73,13 +73,13 @@ pub fn record(run: &Run<'_>) -> Result<Made, RecordError> {
     ended.cpu = ended.cpu.saturating_sub(own);
     if limit.met {
         notes.push(format!(
-            "recording stopped at {} MB while the program went on; sample less often to see all of it",
+            "recording stopped at {} MB while the program continued; sample less often to record all of it",
             limit.most >> 20
         ));
     }
     if kernel_is_hidden() {
         notes.push(
-            "time in the kernel is not seen; `sudo sysctl kernel.perf_event_paranoid=1` shows it"
+            "time in the kernel is not recorded; `sudo sysctl kernel.perf_event_paranoid=1` allows it"
                 .to_owned(),
         );
     }
@@ -102,7 +102,7 @@ fn event(perf: &Path, run: &Run<'_>, notes: &mut Vec<String>) -> &'static str {
     if counted {
         return "cycles";
     }
-    notes.push("this machine does not count cycles; CPU time is sampled instead".to_owned());
+    notes.push("this machine cannot count cycles; perfblame samples CPU time instead".to_owned());
     "cpu-clock"
 }
 
@@ -131,7 +131,7 @@ pub fn call_graph_of(
         CallGraph::Auto => {
             if keeps_frame_pointers() {
                 notes.push(
-                    "stacks are walked by frame pointers, which all its code keeps".to_owned(),
+                    "stacks are unwound by frame pointers, which all of its code keeps".to_owned(),
                 );
                 return "fp".to_owned();
             }
@@ -196,7 +196,7 @@ pub fn refusal(why: String, paranoid: i32) -> RecordError {
     let profiler = Profiler::Perf;
     let refused = ["permission", "Permission", "permitted", "paranoid", "EPERM", "EACCES"];
     if !refused.iter().any(|word| why.contains(word)) {
-        let help = Some("see whether `perf record -- true` works here".to_owned());
+        let help = Some("check whether `perf record -- true` works here".to_owned());
         return RecordError::NoProfile { profiler, why, help };
     }
     let help = if paranoid > 1 {

@@ -52,7 +52,7 @@ pub fn record(run: &Run<'_>) -> Result<Made, RecordError> {
     if only_parents_may_trace() {
         program.environment.push(("PERFBLAME_ANYBODY_MAY_TRACE".into(), "1".into()));
         notes.push(
-            "of its Python processes only the first is seen; `sudo sysctl kernel.yama.ptrace_scope=0` shows all".to_owned(),
+            "only the first Python process is recorded; `sudo sysctl kernel.yama.ptrace_scope=0` allows all".to_owned(),
         );
     }
     program.environment.push(("PERFBLAME_GATE".into(), gate.folder.clone().into()));
@@ -74,7 +74,7 @@ pub fn record(run: &Run<'_>) -> Result<Made, RecordError> {
     let complete = file.metadata().is_ok_and(|data| data.len() > 0);
     let files = if complete { vec![file.clone()] } else { Vec::new() };
     let complaint = if said.is_empty() {
-        "no Python process was seen: none ran, or it ended at once".to_owned()
+        "no Python process was recorded: no Python ran, or it ended at once".to_owned()
     } else {
         said
     };
@@ -229,7 +229,7 @@ impl Watcher<'_> {
             return RecordError::NotPermitted { profiler, why, help };
         }
         let help = Some(
-            "a newer py-spy may know this Python: `python3 -m pip install -U py-spy`".to_owned(),
+            "a newer py-spy may support this Python: `python3 -m pip install -U py-spy`".to_owned(),
         );
         RecordError::NoProfile { profiler: self.run.profiler, why, help }
     }

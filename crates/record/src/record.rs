@@ -134,7 +134,7 @@ fn make(
         if recorded.status.success() {
             return Err(RecordError::NoProfile { profiler, why: made.complaint, help: made.help });
         }
-        recorded.notes.push("there is no profile, as the program failed early".to_owned());
+        recorded.notes.push("there is no profile, because the program failed early".to_owned());
     }
     recorded.profiles = settle(made.files, &target, &others)?;
     Ok(recorded)

@@ -27,7 +27,7 @@ pub fn record(run: &Run<'_>) -> Result<Made, RecordError> {
     if found.kind != ProgramKind::Elf {
         return Err(RecordError::NoProfile {
             profiler: run.profiler,
-            why: format!("{} is no native program", found.path.display()),
+            why: format!("{} is not a native program", found.path.display()),
             help: Some("give uftrace the program itself, not a script that starts it".to_owned()),
         });
     }
@@ -40,8 +40,7 @@ pub fn record(run: &Run<'_>) -> Result<Made, RecordError> {
     if !elf::is_instrumented(&found.path) {
         words.extend(["-P".into(), ".".into()]);
         notes.push(
-            "the program was patched while running, which misses its smallest functions; building it with \
-             `-pg` or `-finstrument-functions` shows all"
+            "the program was patched while running, which misses the smallest functions; build it with `-pg` or `-finstrument-functions` to see all"
                 .to_owned(),
         );
     }

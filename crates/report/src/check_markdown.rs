@@ -15,9 +15,7 @@ const RESERVE: usize = 600;
 pub fn check_markdown(check: &Check, limit: usize, out: &mut dyn Write) -> io::Result<()> {
     let mut text = String::new();
     let head = match check.verdict {
-        _ if check.comparisons.iter().all(|it| it.compared().is_none()) => {
-            "❌ Could not be checked"
-        }
+        _ if check.comparisons.iter().all(|it| it.compared().is_none()) => "❌ Check failed",
         Verdict::Regressed => "🔴 Slower",
         Verdict::Improved => "🟢 Faster",
         Verdict::Unchanged => "⚪ No slowdown",
@@ -81,7 +79,7 @@ pub fn check_markdown(check: &Check, limit: usize, out: &mut dyn Write) -> io::R
     if left_out > 0 {
         let _ = writeln!(
             text,
-            "\n{left_out} of the details left out to stay below {MOST} characters: `perfblame check --last --format json` has all."
+            "\n{left_out} of the details left out to stay below {MOST} characters; `perfblame check --last --format json` shows all."
         );
     }
     out.write_all(text.as_bytes())

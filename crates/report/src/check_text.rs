@@ -48,7 +48,7 @@ pub fn check_text(check: &Check, how: DiffLook, out: &mut dyn Write) -> io::Resu
                     writeln!(out, "  {}", clean(line))?;
                 }
                 if let Some(log) = &failure.log {
-                    writeln!(out, "  the whole log: {}", log.display())?;
+                    writeln!(out, "  full log: {}", log.display())?;
                 }
                 if let Some(help) = &failure.help {
                     writeln!(out, "  help: {}", clean(help))?;

@@ -52,7 +52,7 @@ fn compared_line(compared: &Compared, unicode: bool) -> String {
         if matches!(compared.code.finding, Blame::Unexplained | Blame::Unchanged) {
             line = format!("not your change: {line}, and no changed code explains it");
         } else if compared.is_unreached() {
-            line = format!("not your change, which does not reach this workload: {line}");
+            line = format!("not your change (it does not reach this workload): {line}");
         } else if compared.code.finding == Blame::Unknown {
             line.push_str(", and the profile does not show which changed code ran (build with debug information)");
         }

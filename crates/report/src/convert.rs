@@ -49,9 +49,9 @@ pub struct NoTimes {
 impl fmt::Display for NoTimes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(if self.several_runs {
-            "a Chrome trace holds one run: several do not share a clock"
+            "a Chrome trace can hold only one run, because runs do not share a clock"
         } else {
-            "a Chrome trace is made of times, and this profile has none"
+            "a Chrome trace needs times, and this profile has none"
         })
     }
 }
@@ -103,7 +103,7 @@ impl Target {
             Self::Speedscope => "speedscope.app",
             Self::Firefox => "profiler.firefox.com",
             Self::ChromeTrace => "DevTools, Perfetto; needs times",
-            Self::Perfblame => "perfblame; keeps runs apart and loses nothing",
+            Self::Perfblame => "perfblame; keeps runs separate and loses nothing",
         }
     }
 
@@ -139,7 +139,7 @@ impl Target {
             .collect();
         if matches!(self, Self::Folded | Self::Firefox) && !left_out.is_empty() {
             let left_out = left_out.join(", ");
-            losses.push(format!("{} holds one metric; left out: {left_out}", self.name()));
+            losses.push(format!("{} can hold only one metric; left out: {left_out}", self.name()));
         }
         if self == Self::Pprof && runs.metrics.iter().any(|metric| metric.decimals > 0) {
             losses.push("fractional values are rounded".to_owned());

@@ -46,7 +46,7 @@ pub fn diff_dot(diff: &Diff, out: &mut dyn Write) -> io::Result<()> {
             let left_out = diff.paths.len().saturating_sub(PATHS);
             if left_out > 0 {
                 let paths = counted(left_out as u64, "path", "paths");
-                title.push(format!("{paths} of the least difference left out"));
+                title.push(format!("{paths} with the smallest differences left out"));
             }
             path_calls(diff, words)
         }
@@ -84,7 +84,7 @@ fn paths_dot(diff: &Diff, mut title: Vec<String>, out: &mut dyn Write) -> io::Re
     let left_out = diff.paths.len().saturating_sub(pa_cct::PATHS);
     if left_out > 0 {
         let paths = counted(left_out as u64, "path", "paths");
-        title.push(format!("{paths} of the least difference left out"));
+        title.push(format!("{paths} with the smallest differences left out"));
     }
     title.push("red: after, blue: before".to_owned());
     writeln!(out, "digraph perfblame {{")?;
@@ -209,7 +209,7 @@ fn stage_calls<'a>(diff: &'a Diff, words: Words<'_>, title: &mut Vec<String>) ->
     let left_out = rows.len().saturating_sub(PATHS);
     if left_out > 0 {
         let rest = counted(left_out as u64, "difference", "differences");
-        title.push(format!("{rest} of the least cost left out"));
+        title.push(format!("{rest} with the lowest cost left out"));
     }
     for (path, delta, text) in rows.into_iter().take(PATHS) {
         let mut row = 0;

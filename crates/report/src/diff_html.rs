@@ -45,9 +45,7 @@ fn calls(paths: &[RankedPath]) -> String {
         return String::new();
     }
     format!(
-        "  <section id=\"calls\"><h2>Calls of the first {} paths</h2><p class=\"note\">Lines are as thick as the callee \
-         takes long, with everything it calls on these paths: red after, blue before. Bold is the slowest function of \
-         a path.</p><div class=\"sheet\" tabindex=\"0\">{}</div></section>\n",
+        "  <section id=\"calls\"><h2>Calls of the first {} paths</h2><p class=\"note\">The thicker a line, the more the callee costs, including its own callees on these paths: red after, blue before. The slowest function of each path is bold.</p><div class=\"sheet\" tabindex=\"0\">{}</div></section>\n",
         paths.len().min(pa_cct::PATHS),
         pa_cct::svg(paths, true)
     )

@@ -42,7 +42,7 @@ pub fn diff_markdown(diff: &Diff, limit: usize, out: &mut dyn Write) -> io::Resu
             page.table(&diff.suspects, limit);
             page.details(&diff.suspects, limit, "Call paths and runs");
             page.improvements(limit);
-            page.folded_table(&diff.moved, limit, "What moved, which is no slowdown");
+            page.folded_table(&diff.moved, limit, "Moved (not a slowdown)");
         }
         Method::CriticalGraph => page.graph(limit),
         Method::Paths => page.paths(limit),
@@ -121,7 +121,7 @@ impl Page<'_> {
         }
         let share: f64 = hidden.iter().map(|row| row.share).sum();
         let text = format!(
-            "\n{} more {}, {} together: `perfblame diff --format json` has all.\n",
+            "\n{} more {}, {} together; `perfblame diff --format json` shows all.\n",
             hidden.len(),
             if hidden.len() == 1 { one } else { many },
             in_percent(share)
@@ -241,7 +241,7 @@ impl Page<'_> {
         let shown = shown.count();
         if shown < paths.len() {
             let more = counted((paths.len() - shown) as u64, "more path", "more paths");
-            self.add(&format!("\n{more}: `perfblame diff --format json` has all.\n"));
+            self.add(&format!("\n{more}; `perfblame diff --format json` shows all.\n"));
         }
     }
 
@@ -253,7 +253,7 @@ impl Page<'_> {
         }
         if self.diff.verdict == Verdict::Improved {
             self.table(list, limit);
-            return self.details(list, limit, "Call paths and runs of what got faster");
+            return self.details(list, limit, "Call paths and runs of the improvements");
         }
         self.folded_table(list, limit, "What got faster");
     }
@@ -269,7 +269,7 @@ impl Page<'_> {
         if list.len() > limit {
             let _ = write!(
                 body,
-                "\n{} more: `perfblame diff --format json` has all.\n",
+                "\n{} more; `perfblame diff --format json` shows all.\n",
                 list.len() - limit
             );
         }
@@ -287,7 +287,7 @@ impl Page<'_> {
         };
         let rows: String = self.diff.runtime.iter().map(row).collect();
         let body = format!("| runtime | change | before → after |\n|---|--:|---|\n{rows}");
-        self.folded("The runtime's own cost, which is never blamed", &body);
+        self.folded("Runtime (never blamed)", &body);
     }
 
     /// What was compared, below the answer.
@@ -342,7 +342,7 @@ impl Page<'_> {
             let parts = counted(self.left_out as u64, "part", "parts");
             let _ = write!(
                 self.text,
-                "\n{parts} left out to stay below {MOST} characters: `perfblame diff --format json` has all.\n"
+                "\n{parts} left out to stay below {MOST} characters; `perfblame diff --format json` shows all.\n"
             );
         }
     }

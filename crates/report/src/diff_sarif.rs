@@ -36,9 +36,9 @@ pub fn diff_sarif(diff: &Diff, out: &mut dyn Write) -> io::Result<()> {
 const KINDS: [(SuspectKind, &str, &str); 5] = [
     (SuspectKind::Slower, "SlowerFunction", "A function costs more each time it runs."),
     (SuspectKind::MoreCalls, "MoreCalls", "A function is called more often."),
-    (SuspectKind::New, "NewCost", "A function that was not there before costs something."),
+    (SuspectKind::New, "NewCost", "A function that did not run before has a cost."),
     (SuspectKind::Waits, "LongerWait", "A function waits longer."),
-    (SuspectKind::Moved, "MovedCost", "A cost moved here from elsewhere."),
+    (SuspectKind::Moved, "MovedCost", "A cost moved here from another place."),
 ];
 
 /// The log as a value, for logs that are made of several.
@@ -164,13 +164,13 @@ impl<'a> Log<'a> {
             Method::Stages => staged(by),
         };
         if diff.method == Method::Stages && results.len() == MOST_PATHS {
-            let text = format!("the {MOST_PATHS} costliest differences: `--format json` has more");
+            let text = format!("the {MOST_PATHS} largest differences; `--format json` shows more");
             notifications.push(notification("differences-left-out", &text));
         }
         let more = diff.paths.len().saturating_sub(MOST_PATHS);
         if diff.method == Method::Paths && more > 0 {
             let more = counted(more as u64, "path", "paths");
-            let text = format!("{more} left out: `--format json` has all");
+            let text = format!("{more} left out; `--format json` shows all");
             notifications.push(notification("paths-left-out", &text));
         }
         let run = Run {

@@ -58,7 +58,7 @@ pub fn diff_text(diff: &Diff, how: DiffLook, out: &mut dyn Write) -> io::Result<
     };
     page.runtime(out)?;
     if folded {
-        let text = "Calls in the middle of long paths are folded: --format json has them all.";
+        let text = "Calls in the middle of long paths are folded; --format json shows them all.";
         writeln!(out)?;
         page.note(text, out)?;
     }
@@ -166,7 +166,7 @@ impl Page<'_> {
         let mut lists = [
             (if guesses { "Best guesses" } else { "Suspects" }, &diff.suspects),
             ("Improvements", &diff.improvements),
-            ("Moved, which is no slowdown", &diff.moved),
+            ("Moved (not a slowdown)", &diff.moved),
         ];
         if diff.verdict == Verdict::Improved {
             lists.swap(0, 1);
@@ -204,7 +204,7 @@ impl Page<'_> {
         if rows.is_empty() {
             return Ok(());
         }
-        title("Runtime, which is never blamed", *look, out)?;
+        title("Runtime (never blamed)", *look, out)?;
         let delta = rows.iter().map(|row| columns(&change(row))).max().unwrap_or(0);
         let costs = |row: &RuntimeCost| words.costs(row.before, row.after);
         let width = rows.iter().map(|row| columns(&costs(row))).max().unwrap_or(0);

@@ -269,7 +269,7 @@ fn noise(diff: &Diff, words: Words<'_>) -> String {
 fn doubt(diff: &Diff, words: Words<'_>) -> String {
     let runs = [diff.before.totals.len(), diff.after.totals.len()];
     let mut text = if runs == [1, 1] {
-        " with one run on each side; chance is not excluded".to_owned()
+        " with one run on each side; this may be noise".to_owned()
     } else if diff.change.high > diff.change.low {
         format!(", anything from {} is possible", words.between(diff.change.low, diff.change.high))
     } else {
@@ -277,7 +277,7 @@ fn doubt(diff: &Diff, words: Words<'_>) -> String {
     };
     if let Some(needed) = diff.runs_needed {
         let runs = counted(u64::from(needed), "run", "runs");
-        let _ = write!(text, "; {runs} on each side would tell");
+        let _ = write!(text, "; {runs} on each side would be enough");
     }
     text
 }

@@ -43,9 +43,10 @@ pub fn heat_map(paths: &[RankedPath], look: Look, out: &mut dyn Write) -> io::Re
         let after = if end < length { look.ellipsis() } else { "" };
         writeln!(out, "{} {before}{cells}{after}", right(&path.rank.to_string(), rank))?;
     }
-    let mut notes = vec!["0 is the hottest function of a path, the others are so far from it."];
+    let mut notes =
+        vec!["0 marks the hottest function of a path; other numbers are distances from it."];
     if left_out {
-        notes.push("Paths are cut around their hottest function; --html has them whole.");
+        notes.push("Paths are shortened around their hottest function; --html shows them in full.");
     }
     for line in wrapped(&notes.join(" "), look.width.max(20)) {
         writeln!(out, "{}", look.dim(&line))?;

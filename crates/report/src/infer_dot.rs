@@ -10,7 +10,7 @@ use crate::pa_cct;
 pub fn infer_dot(answer: &Inferred, out: &mut dyn Write) -> io::Result<()> {
     let left_out = answer.paths.len().saturating_sub(pa_cct::PATHS);
     let more = if left_out > 0 {
-        format!(", {left_out} paths of the least cost left out")
+        format!(", {left_out} paths with the lowest cost left out")
     } else {
         String::new()
     };

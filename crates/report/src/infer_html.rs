@@ -36,7 +36,7 @@ pub fn infer_html(answer: &Inferred, out: &mut dyn Write) -> io::Result<()> {
     )?;
     for (what, nanos) in [
         ("running", answer.running),
-        ("waiting within work", answer.waiting),
+        ("waiting during work", answer.waiting),
         ("waiting for a processor", answer.queued),
         ("waiting for work", answer.idle),
     ] {
@@ -52,7 +52,7 @@ pub fn infer_html(answer: &Inferred, out: &mut dyn Write) -> io::Result<()> {
     }
     writeln!(
         out,
-        "<h2>Functions by their own latency</h2><table><tr><th>function<th>component<th>own<th>between<th>waiting\
+        "<h2>Functions by own latency</h2><table><tr><th>function<th>component<th>own<th>between<th>waiting\
          <th>contexts</tr>"
     )?;
     for row in answer.functions.iter().filter(|row| row.own > 0).take(ROWS) {
@@ -72,8 +72,7 @@ pub fn infer_html(answer: &Inferred, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "</table>")?;
     writeln!(
         out,
-        "<h2>Heat map of the call paths</h2><p>A row is a path, the costliest first; a cell a function, from \
-                   the outermost. 0 is the hottest of its path. Colours go by powers of ten.</p>"
+        "<h2>Heat map of the call paths</h2><p>Each row is a path, most expensive first. Each cell is a function, outermost first. 0 marks the hottest function of the path. Colours follow powers of ten.</p>"
     )?;
     heat_table(&answer.paths, out)?;
     writeln!(

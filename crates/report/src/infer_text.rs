@@ -94,7 +94,7 @@ fn headline(answer: &Inferred, look: Look, out: &mut dyn Write) -> io::Result<()
     };
     let parts: Vec<String> = [
         part("running", answer.running),
-        part("waiting within work", answer.waiting),
+        part("waiting during work", answer.waiting),
         part("waiting for a processor", answer.queued),
         part("waiting for work", answer.idle),
     ]
@@ -130,7 +130,7 @@ fn headline(answer: &Inferred, look: Look, out: &mut dyn Write) -> io::Result<()
 
 fn functions(answer: &Inferred, how: InferLook, out: &mut dyn Write) -> io::Result<()> {
     let InferLook { look, limit } = how;
-    title("Functions by their own latency, waiting included", look, out)?;
+    title("Functions by own latency, waiting included", look, out)?;
     let busy = (answer.running + answer.waiting).max(1) as f64;
     let head = format!(
         "{}  {}  {}  {}  function",
@@ -189,7 +189,7 @@ fn rest(
 
 fn paths(paths: &[RankedPath], how: InferLook, out: &mut dyn Write) -> io::Result<()> {
     let InferLook { look, limit } = how;
-    title("Call paths by their cost", look, out)?;
+    title("Call paths by cost", look, out)?;
     let shown = &paths[..paths.len().min(limit)];
     let rank = shown.iter().map(|path| path.rank.to_string().len()).max().unwrap_or(1);
     let room = look.width.min(MOST_WIDTH).saturating_sub(rank + 12).max(20);

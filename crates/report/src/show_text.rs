@@ -117,7 +117,7 @@ fn write_section(
             tables::tasks(&summary.tasks, metric, look, out)
         }
         Section::Threads if summary.threads.is_empty() => {
-            writeln!(out, "\nThis profile does not tell threads apart.")
+            writeln!(out, "\nThis profile does not distinguish threads.")
         }
         Section::Threads => {
             title("Threads", look, out)?;
@@ -239,7 +239,7 @@ fn header(summary: &Summary, look: Look, out: &mut dyn Write) -> io::Result<()> 
         (&summary.root, summary.metric.and_then(|row| summary.metrics.get(row)))
     {
         let text = format!(
-            "{}, {} of the whole: {}",
+            "{}, {} of the total: {}",
             clean(&root.function.name),
             percent(root.share),
             value(root.inclusive, metric)
@@ -286,7 +286,7 @@ fn verdict(summary: &Summary, metric: &MetricTotal) -> String {
     let passes = if is_plural(metric) { "pass" } else { "passes" };
     let mut sentences = Vec::new();
     let Some(busiest) = &summary.busiest else {
-        sentences.push("Nothing else was seen.".to_owned());
+        sentences.push("Nothing else was recorded.".to_owned());
         return sentences.join(" ");
     };
     // What everything passes through says nothing.
@@ -302,14 +302,15 @@ fn verdict(summary: &Summary, metric: &MetricTotal) -> String {
         _ => value(busiest.self_cost, metric),
     };
     sentences.push(if busiest.self_share >= 0.1 {
-        format!("{name} takes the most itself: {share}, {cost}.")
+        format!("{name} has the highest self cost: {share}, {cost}.")
     } else {
-        format!("No function stands out: {name} takes the most itself, {share}.")
+        format!("No function stands out; {name} has the highest self cost, {share}.")
     });
     let own = summary.busiest_own.as_ref().filter(|_| busiest.function.layer != Layer::Application);
     if let Some(own) = own {
         let (name, share) = (quoted(&own.function), percent(own.self_share));
-        sentences.push(format!("Of the application's own functions {name} does, {share}."));
+        sentences
+            .push(format!("Among the application's own functions, it is {name} with {share}."));
     }
     sentences.join(" ")
 }

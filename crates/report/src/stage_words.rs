@@ -13,10 +13,10 @@ use crate::numbers::{counted, in_percent};
 
 /// The lists in order: their names, their words in JSON, and what they hold.
 pub const PARTS: [(&str, &str, &str); 4] = [
-    ("Added", "added", "calls of methods that are new"),
-    ("Deleted", "deleted", "calls of methods that are gone"),
+    ("Added", "added", "calls of new methods"),
+    ("Deleted", "deleted", "calls of deleted methods"),
     ("Modified", "modified", "calls below a modified method, on one side only"),
-    ("Side effects", "side_effects", "calls on one side only, below no modified method"),
+    ("Side effects", "side_effects", "calls on one side only, not below a modified method"),
 ];
 
 /// The lists in the order of [`PARTS`].
@@ -102,7 +102,7 @@ pub fn why_weight(row: &WeightChange, stages: &Stages, words: Words<'_>) -> Stri
         in_percent(row.share_before),
         words.arrow(),
         in_percent(row.share_after),
-        if row.rank == 1 { "the common tree" } else { "what else is in the common tree" }
+        if row.rank == 1 { "the common tree" } else { "the rest of the common tree" }
     );
     if !text.is_empty() {
         text.push_str("; ");
@@ -133,7 +133,7 @@ pub fn place(change: &CodeChange) -> String {
 
 /// How alike the two are, in one sentence.
 pub fn score_sentence(stages: &Stages) -> String {
-    let mut text = format!("The trees match by {:.1} of 100: ", stages.score);
+    let mut text = format!("The trees score {:.1} of 100: ", stages.score);
     for (what, overlap) in &stages.overlaps {
         let what = match *what {
             "calls" => "numbers of calls",
@@ -144,7 +144,7 @@ pub fn score_sentence(stages: &Stages) -> String {
     }
     let _ = write!(
         text,
-        "{} of the contexts before and {} of those after are in common, all multiplied.",
+        "and {} of the contexts before and {} of those after are common; the score is the product.",
         in_percent(stages.share_before),
         in_percent(stages.share_after)
     );
@@ -155,9 +155,11 @@ pub fn score_sentence(stages: &Stages) -> String {
     let measured = match stages.threshold.runs {
         Some(runs) => {
             let runs = counted(runs as u64, "run", "runs");
-            format!("{same} is what {runs} of the same code overlap by")
+            format!("{runs} of the same code overlap by {same}")
         }
-        None => format!("{same} counts as the same, for want of several runs of the same code"),
+        None => format!(
+            "{same} counts as the same, because there are not several runs of the same code"
+        ),
     };
     let adjusted = stages.weights.len();
     if *total >= stages.threshold.overlap {
@@ -165,8 +167,11 @@ pub fn score_sentence(stages: &Stages) -> String {
     } else {
         let contexts = counted(adjusted as u64, "context", "contexts");
         let reached = stages.adjusted.unwrap_or(0.0);
-        let _ =
-            write!(text, " {measured}; with {contexts} set aside it is {}.", in_percent(reached));
+        let _ = write!(
+            text,
+            " {measured}; with {contexts} set aside, the overlap is {}.",
+            in_percent(reached)
+        );
     }
     text
 }

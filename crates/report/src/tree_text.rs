@@ -76,7 +76,7 @@ pub fn write(
     }
     if view.hidden > 0 {
         let text = format!(
-            "{} below {} of the whole each {} left out",
+            "{} below {} of the total each {} left out",
             numbers::counted(view.hidden as u64, "call path", "call paths"),
             numbers::percent(smallest(view, whole)),
             if view.hidden == 1 { "is" } else { "are" },

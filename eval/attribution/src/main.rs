@@ -67,7 +67,7 @@ fn main() -> Result<()> {
         .collect();
     if projects.is_empty() {
         let names: Vec<&str> = PROJECTS.iter().map(|project| project.name).collect();
-        bail!("there are the projects {}", names.join(", "));
+        bail!("the projects are {}", names.join(", "));
     }
     let specs = Spec::all(args.slow, args.innocent);
     let bar = ProgressBar::new((specs.len() * projects.len() * 2) as u64);
@@ -80,7 +80,7 @@ fn main() -> Result<()> {
     let mut rows = Vec::new();
     if !args.make_only && !args.show_baseline {
         let beside = || Some(std::env::current_exe().ok()?.with_file_name("perfblame"));
-        let built = args.perfblame.clone().or_else(beside).context("where is perfblame?")?;
+        let built = args.perfblame.clone().or_else(beside).context("cannot find perfblame")?;
         // A copy: whoever builds another one meanwhile does not change who is asked.
         let perfblame = work.join("perfblame");
         if !args.table_only {

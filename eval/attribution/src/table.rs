@@ -74,7 +74,7 @@ pub fn tables(rows: &[Scored]) -> String {
             (true, Some(_), _) if row.first => "first".to_owned(),
             (true, Some(place), _) => format!("number {place}"),
             (true, None, _) => "not there".to_owned(),
-            (false, _, true) => "an innocent one is blamed".to_owned(),
+            (false, _, true) => "an innocent change is blamed".to_owned(),
             (false, _, false) => "none is blamed".to_owned(),
         };
         let _ = writeln!(
@@ -187,7 +187,7 @@ fn told(row: &Scored) -> String {
     let truth = &row.truth;
     let place = truth.host.as_ref().map_or("nothing".to_owned(), |place| {
         format!(
-            "`{}` in `{}` ({:.0} % of the whole before)",
+            "`{}` in `{}` ({:.0} % of the total before)",
             place.function,
             place.file,
             truth.share * 100.0
@@ -196,7 +196,7 @@ fn told(row: &Scored) -> String {
     let what = match row.verdict.as_str() {
         "failed" => "the check failed".to_owned(),
         "regressed" if row.blamed.is_empty() => {
-            format!("called regressed, and no change is blamed ({})", row.finding)
+            format!("verdict regressed, but no change is blamed ({})", row.finding)
         }
         "regressed" => {
             let (change, suspect) = &row.blamed[0];

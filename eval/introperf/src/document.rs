@@ -24,14 +24,14 @@ pub struct Measured {
 /// Writes the document.
 pub fn document(measured: &Measured, machine: &str) -> String {
     let mut text = String::from(include_str!("document/introduction.md"));
-    let _ = writeln!(text, "\nThe figures are from {machine}.\n");
+    let _ = writeln!(text, "\nThe figures come from {machine}.\n");
     text.push_str("## What the paper found, and what we find\n\n");
     claims(&mut text, measured);
     text.push_str("\n## Root causes (table 2)\n\n");
     text.push_str(include_str!("document/causes.md"));
     text.push('\n');
     causes_table(&mut text, measured);
-    text.push_str("\nWhat the programs look like in the traces of the second column, and how often stacks that are not of a system call hold the function (base, buggy):\n\n");
+    text.push_str("\nThe programs in the traces of the second column, and how many stacks outside of system calls contain the function (base, buggy):\n\n");
     sizes_table(&mut text, measured);
     text.push_str("\nThe causes:\n\n");
     truths_table(&mut text);
@@ -39,13 +39,13 @@ pub fn document(measured: &Measured, machine: &str) -> String {
     text.push_str(include_str!("document/coverage.md"));
     text.push('\n');
     coverage_table(&mut text, measured);
-    text.push_str("\nFigure 8 as numbers: coverage in percent of contexts / of calls whose latency is at or above a percentile, with system calls and switches:\n\n");
+    text.push_str("\nFigure 8 as numbers: coverage in percent of contexts / of calls with a latency at or above a percentile, with system calls and switches:\n\n");
     figure_8(&mut text, measured);
     text.push_str("\n## Errors of latencies\n\n");
     text.push_str(include_str!("document/errors.md"));
     text.push('\n');
     errors_table(&mut text, measured);
-    text.push_str("\nHow far inferred calls are calls: each the right one / a further part of a call / several calls in one, by the stacks that have them.\n\n");
+    text.push_str("\nHow well inferred calls match real calls: exactly one call / a further part of a call / several calls in one, by the stacks that contain them.\n\n");
     told_apart_table(&mut text, measured);
     text.push_str("\n## Cost of tracing (figure 9)\n\n");
     text.push_str(include_str!("document/overhead.md"));

@@ -165,7 +165,7 @@ fn chosen(only: &[String]) -> Result<Vec<&'static Case>> {
     }
     let named = |name: &String| {
         let found = all_cases().into_iter().find(|case| case.name == name);
-        found.with_context(|| format!("no case is called {name}"))
+        found.with_context(|| format!("unknown case {name}"))
     };
     only.iter().map(named).collect()
 }

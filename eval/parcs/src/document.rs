@@ -41,9 +41,7 @@ pub fn document(measured: &[Measured], machine: &str) -> Written {
     let mut text = String::from(INTRODUCTION);
     let _ = writeln!(
         text,
-        "The figures here are from {machine}, with Java 17. It had other work to do: runs took {:.1} s on the clock for \
-         each second of CPU time. The profiler's times are the clock's, so whatever else ran meanwhile is in them; counts \
-         of contexts and calls do not suffer from it.\n",
+        "The figures here are from {machine}, with Java 17. It had other work to do; runs took {:.1} s of wall time for each second of CPU time. The profiler measures wall time, so other work on the machine is included; counts of contexts and calls are not affected.\n",
         tables::waiting(&rows)
     );
     text.push_str("## What the paper found, and what we find\n\n");
@@ -58,11 +56,10 @@ pub fn document(measured: &[Measured], machine: &str) -> Written {
     text.push_str("\n## Changes of the code (table 3)\n\n");
     text.push_str(
         "Classes and methods of the program's own packages before and after; methods deleted, added, modified, renamed. \
-         *Renamed* holds lambdas and members of anonymous classes whose number the compiler gave anew. *Moved* is ours: the \
-         same method in a class that was renamed, which the paper counts as deleted and added.\n\n",
+         *Renamed* contains lambdas and members of anonymous classes that the compiler renumbered. *Moved* is our addition: the same method in a renamed class, which the paper counts as deleted and added.\n\n",
     );
     text.push_str(&tables::code(&rows));
-    text.push_str("\n## What each stage takes out (table 4)\n\n");
+    text.push_str("\n## What each stage removes (table 4)\n\n");
     text.push_str(
         "Subtrees / nodes of both trees. Means over the inputs, ours and the paper's:\n\n",
     );
@@ -70,15 +67,14 @@ pub fn document(measured: &[Measured], machine: &str) -> Written {
     text.push_str("\nOurs, input by input:\n\n");
     text.push_str(&tables::stages(&rows));
     text.push_str("\n## Call sites (tables 5 and 6)\n\n");
-    text.push_str("Nodes taken out with and without call sites, means over the inputs:\n\n");
+    text.push_str("Nodes removed with and without call sites, means over the inputs:\n\n");
     text.push_str(&tables::removed(&rows));
     text.push_str("\nSizes of the trees with and without call sites, means over the inputs:\n\n");
     text.push_str(&tables::call_sites(&rows));
     let mut figures = Vec::new();
     text.push_str("\n## Overlaps (figure 7)\n\n");
     text.push_str(
-        "Overlap of the common trees in percent, a bar for each input. The paper prints no numbers; its text says that \
-         all are above 82 %.\n\n",
+        "Overlap of the common trees in percent, one bar per input. The paper prints no numbers; according to its text, all are above 82 %.\n\n",
     );
     let mut figure = |text: &mut String, file: &str, title: &str, groups: Vec<Group>| {
         let _ = writeln!(text, "![{title}](eval-parcs/{file})\n");
@@ -99,7 +95,7 @@ pub fn document(measured: &[Measured], machine: &str) -> Written {
     text.push_str(&tables::overlaps(&rows));
     text.push_str("\n## Scores (figures 8 and 9)\n\n");
     text.push_str(
-        "Overlaps of calls, average time and total time times both shares of the common tree, times 100. In the paper 6 \
+        "The score is the product of the overlaps of calls, average time and total time and of both shares of the common tree, times 100. In the paper 6 \
          of 8 programs are above 70, jruby and java2html below 4. *Without times* leaves out the two overlaps of times.\n\n",
     );
     let scores = groups(&|input| input.compared.staged.score);
@@ -117,10 +113,10 @@ pub fn document(measured: &[Measured], machine: &str) -> Written {
     text.push_str("\n## Weight matching (section 3.4)\n\n");
     text.push_str(WEIGHTS);
     text.push_str(&tables::weights(&rows));
-    text.push_str("\n## Which method holds the change (section 3.5)\n\n");
+    text.push_str("\n## Which method contains the change (section 3.5)\n\n");
     text.push_str(ATTRIBUTION);
     text.push_str(&tables::attribution(&rows));
-    text.push_str("\n## What it takes\n\n");
+    text.push_str("\n## What it costs\n\n");
     text.push_str(COSTS);
     text.push_str(&tables::costs(&rows));
     text.push_str("\n## What differs from the paper\n\n");
@@ -157,60 +153,40 @@ fn failures(measured: &[Measured]) -> String {
 const INTRODUCTION: &str = "\
 # The PARCS experiment, rerun
 
-Section 5 of `[parcs]` (see [references](references.md)) with programs, releases and a JVM of today: real Java programs, \
-two close releases each, five inputs each, every call counted by call site, compared by stages. One command does all of \
-it and goes on where it stopped:
+We repeat section 5 of `[parcs]` (see [references](references.md)) with current programs, releases and a current JVM: real Java programs, two neighbouring releases each, five inputs each, every call counted by call site, compared by stages. One command runs everything and continues where it stopped:
 
 ```sh
 cargo xtask eval parcs
 ```
 
-It fetches pinned releases with Maven, builds the [exact profiler](java-agent.md) if need be, runs every release with \
-every input, compares, and writes this file and its figures. Programs, inputs and versions are in \
-`eval/parcs/src/programs.rs`; the paper's numbers are in `eval/parcs/src/paper.rs`. Where the paper has the same program \
-(or the one it grew out of), its row stands below ours; it is another release, other input and another machine, so only \
-the kind of number can be compared.
+It fetches pinned releases with Maven, builds the [exact profiler](java-agent.md) if necessary, runs every release with every input, compares, and writes this file and its figures. Programs, inputs and versions are in \
+`eval/parcs/src/programs.rs`; the paper's numbers are in `eval/parcs/src/paper.rs`. If the paper has the same program (or its predecessor), its row is below ours. Release, input and machine differ, so only the order of magnitude can be compared.
 
 ";
 
 const WEIGHTS: &str = "\
-The threshold is the overlap of total time in two runs of the release after with the same input, as in the paper, which \
-gives 99.3 % for FindBugs. Pairs are adjusted until the overlap between the releases reaches it. Means over the inputs, \
-in percent.
+The threshold is the overlap of total time between two runs of the release after with the same input, as in the paper, which has 99.3 % for FindBugs. Pairs are adjusted until the overlap between the releases reaches it. Means over the inputs, in percent.
 
 ";
 
 const ATTRIBUTION: &str = "\
 The paper names the caller of an added or deleted method (stage 1) or the modified methods above a difference, nearest \
-first (stage 2), and looks by hand whether they hold the change. Class files answer two parts of that: was the first \
-method named changed at all, and did its change bring in a call of the subtree's root? A call that was there before can \
-be new in a run when a condition changed, and a call through an interface can reach a new method: so the last column is \
-a part of what is right; calls are compared by the method's name alone. Stage 3 names nobody. Sums over the inputs, at most the 1,000 costliest subtrees \
-of each stage and input.
+first (stage 2), and checks by hand whether they contain the change. Class files answer two parts of that question: did the first named method change at all, and did its change add a call of the subtree's root? An old call can be new in a run if a condition changed, and a call through an interface can reach a new method. So the last column is a lower bound; calls are compared only by the method's name. Stage 3 names no method. Sums over the inputs, at most the 1,000 most expensive subtrees of each stage and input.
 
 ";
 
 const COSTS: &str = "\
-Means over the inputs, of the release after. CPU seconds, plain and with every call of the program's packages counted; \
-seconds on the clock of the plain run; then seconds on the clock to read two profiles and to compare them by stages (paper: none printed; it stores trees in a \
-database), and profiled runs that printed the same bytes as the plain run.
+Means over the inputs, for the release after: CPU seconds of a plain run and with every call of the program's packages counted; wall seconds of the plain run; wall seconds to read two profiles and to compare them by stages (the paper prints none; it stores trees in a database); and profiled runs that printed the same bytes as the plain run.
 
 ";
 
 const DIFFERENCES: &str = "\
-- Releases, not revisions: Maven keeps releases only, so the two versions of a program are weeks apart, not ten days. The \
-paper's rows for doctorj, jaranalyzer, java2html and jruby are of releases, too.
-- Recursion is folded: a call of a method that is on the stack already leads back to its context. The paper's trees grow \
-with the depth of recursion, ours do not, which is why ours are smaller where programs walk trees recursively, and why \
-call sites make ours grow less.
-- At most 2 million contexts a run and 256 of depth; what is beyond is counted, not kept apart.
-- Changes of the code are those of our comparison of class files: methods of a renamed class are *moved*, compiler-made \
-numbers do not count.
-- Overlaps are of self weights: nested times would count a leaf's change once for every caller.
-- The JVM compiles with its first compiler only and collects with one thread, for short runs on few cores that are \
-shared; times are the clock's on a busy machine, so overlaps of times are \
-lower than on a quiet one, and scores with them: a score of two runs of one release says how high one can be here.
+- Releases, not revisions: Maven keeps only releases, so the two versions of a program are weeks apart, not ten days. The paper's rows for doctorj, jaranalyzer, java2html and jruby are also releases.
+- Recursion is folded: a call of a method that is already on the stack leads back to its context. The paper's trees grow with the depth of recursion; ours do not. So ours are smaller if programs walk trees recursively, and call sites make them grow less.
+- At most 2 million contexts per run and a depth of 256; calls beyond that are counted, but not kept separate.
+- Code changes come from our comparison of class files: methods of a renamed class are *moved*, and numbers given by the compiler do not count.
+- Overlaps use self weights: inclusive times would count a leaf's change once for every caller.
+- The JVM uses only its first compiler and one collector thread, for short runs on few shared cores. Times are wall times on a busy machine, so overlaps of times, and with them scores, are lower than on a quiet machine. The score of two runs of one release shows how high a score can be here.
 - Inputs are small, so that a plain run takes a few seconds.
-- A tree here can have many roots: threads, and what the JDK calls. Definition 1 counts positions, so that one root more \
-shifts all others: strict matching fares worse than in trees with a single root.
+- A tree here can have many roots: threads, and methods that the JDK calls. Definition 1 counts positions, so one more root shifts all others. Strict matching therefore does worse than in trees with a single root.
 ";

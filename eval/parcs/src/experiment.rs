@@ -74,7 +74,7 @@ pub fn measure(
         let started = Instant::now();
         let result = measure_input(work, &releases, input, plan, &code, cancel);
         if cancel.load(Ordering::Relaxed) {
-            bail!("stopped; the next start goes on from here");
+            bail!("stopped; the next start continues from here");
         }
         let seconds = started.elapsed().as_secs_f64();
         let place = format!("{} with {} ({number} of {})", program.name, input.name, inputs.len());

@@ -92,7 +92,7 @@ fn programs(only: &[String]) -> Result<Vec<&'static Program>> {
     }
     let named = |name: &String| {
         let found = PROGRAMS.iter().find(|program| program.name == name);
-        found.with_context(|| format!("no program is called {name}"))
+        found.with_context(|| format!("unknown program {name}"))
     };
     only.iter().map(named).collect()
 }
@@ -103,5 +103,5 @@ fn runs(text: &str) -> Result<Sides<usize>> {
     let both = text
         .split_once('+')
         .and_then(|(before, after)| Some(Sides { before: parse(before)?, after: parse(after)? }));
-    both.with_context(|| format!("--runs {text}: write it as 2+2"))
+    both.with_context(|| format!("--runs {text}: expected a value such as 2+2"))
 }

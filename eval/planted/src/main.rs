@@ -93,9 +93,7 @@ fn specs(args: &Args) -> Result<Vec<Spec>> {
     }
     let mut specs = if args.quick { quick_cases(120) } else { all_cases(args.cases) };
     let kinds: Vec<PlantedKind> = (args.only.iter())
-        .map(|name| {
-            PlantedKind::from_name(name).with_context(|| format!("no kind is called {name}"))
-        })
+        .map(|name| PlantedKind::from_name(name).with_context(|| format!("unknown kind {name}")))
         .collect::<Result<_>>()?;
     let named_runs = |spec: &Spec| format!("{}+{}", spec.runs.0, spec.runs.1);
     specs.retain(|spec| {
@@ -113,9 +111,8 @@ fn methods(args: &Args) -> Result<Vec<Tested>> {
     if args.method.is_empty() {
         return Ok(Tested::ALL.to_vec());
     }
-    let named = |name: &String| {
-        Tested::from_name(name).with_context(|| format!("no method is called {name}"))
-    };
+    let named =
+        |name: &String| Tested::from_name(name).with_context(|| format!("unknown method {name}"));
     args.method.iter().map(named).collect()
 }
 

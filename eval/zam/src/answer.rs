@@ -105,7 +105,7 @@ pub fn ask(
         Method::CriticalGraphFine => {
             command.args(["--method", "critical-graph", "--min-delta", "5ms"]);
         }
-        Method::Markers | Method::SelfDifference => bail!("{} is no command", method.name()),
+        Method::Markers | Method::SelfDifference => bail!("{} is not a command", method.name()),
     }
     let output = command.output().with_context(|| perfblame.display().to_string())?;
     // 1 says that something is slower.

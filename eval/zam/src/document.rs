@@ -10,7 +10,7 @@ const HOW: &str = include_str!("how.md");
 
 /// All of it.
 pub fn document(measured: &Measured, seed: u64) -> String {
-    let mut text = String::from("# The experiment of ZAM, rerun\n\n");
+    let mut text = String::from("# The ZAM experiment, rerun\n\n");
     let _ = writeln!(
         text,
         "`cargo xtask eval zam --seed {seed}` makes the cases, records them and writes this file.\n"

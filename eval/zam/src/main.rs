@@ -65,12 +65,12 @@ fn main() -> Result<()> {
     let apps: Vec<&'static App> = APPS.iter().filter(is_wanted).collect();
     if apps.is_empty() && !args.bugs_only {
         let names: Vec<&str> = APPS.iter().map(|app| app.name).collect();
-        bail!("there are the applications {}", names.join(", "));
+        bail!("the applications are {}", names.join(", "));
     }
     let beside = || Some(std::env::current_exe().ok()?.with_file_name("perfblame"));
-    let perfblame = args.perfblame.clone().or_else(beside).context("where is perfblame?")?;
+    let perfblame = args.perfblame.clone().or_else(beside).context("cannot find perfblame")?;
     if !perfblame.exists() {
-        bail!("there is no {}; `cargo build --release` makes it", perfblame.display());
+        bail!("{} does not exist; `cargo build --release` makes it", perfblame.display());
     }
     let recorder = Recorder { perfblame };
     let specs = Spec::all();
@@ -156,7 +156,7 @@ fn record_all(
 fn forget(folder: &Path, what: &str) -> Result<()> {
     let (app, case) = what.split_once('/').unwrap_or((what, ""));
     if !APPS.iter().any(|known| known.name == app) {
-        bail!("there is no application {app}");
+        bail!("unknown application {app}");
     }
     let within = |folder: PathBuf| -> Result<Vec<PathBuf>> {
         let entries = std::fs::read_dir(&folder).with_context(|| folder.display().to_string())?;

@@ -71,7 +71,7 @@ pub fn tables(measured: &Measured, seed: u64) -> String {
     let cases = rows.iter().filter(|row| of_paper(row)).count();
     let _ = writeln!(
         text,
-        "## The paper's injections\n\n{cases} cases in {} applications, {PAIRS} pairs of time lines.\n",
+        "## The paper's injections\n\n{cases} cases in {} applications, {PAIRS} pairs of timelines.\n",
         measured.bases.len()
     );
     head(&mut text, &[&["method", "base comparisons that are not empty"][..], &RATES].concat());
@@ -90,8 +90,7 @@ pub fn tables(measured: &Measured, seed: u64) -> String {
     let suspects = sum(rows, Method::Suspects, PAIRS, of_paper);
     let _ = writeln!(
         text,
-        "\nOf the {} functions that `suspects` blames and that are not on a path to the injection, {} are also found \
-         between the two releases without any injection: they did get slower. Without these its path precision is {} %.\n",
+        "\nOf the {} functions that `suspects` blames and that are not on a path to the injection, {} are also found between the two releases without any injection, so they did get slower. Without these, its path precision is {} %.\n",
         suspects.leaves - suspects.on_path,
         suspects.of_release,
         percent(suspects.path_precision_of_code())
@@ -134,7 +133,7 @@ fn variants(text: &mut String, rows: &[CaseRow]) {
         }
         line(text, &cells);
     }
-    text.push_str("\nAll variants that are not the paper's, together:\n\n");
+    text.push_str("\nAll variants that are not in the paper, together:\n\n");
     head(text, &[&["method"][..], &RATES].concat());
     for method in Method::ALL {
         let sum = sum(rows, method, PAIRS, |row| !row.truth.kind.is_of_paper());
@@ -228,7 +227,7 @@ fn table_3(text: &mut String, rows: &[CaseRow]) {
 }
 
 fn table_5(text: &mut String, measured: &Measured) {
-    text.push_str("## Table 5: what is left to look at\n\nSums over the paper's injections; nodes of the first baseline time line for each of them.\n\n");
+    text.push_str("## Table 5: what is left to look at\n\nSums over the paper's injections; nodes of the first baseline timeline of each.\n\n");
     head(
         text,
         &["application", "nodes", "in critical graphs", "%", "in suspects' paths", "%", "suspects"],
@@ -404,7 +403,7 @@ fn misses(text: &mut String, measured: &Measured, seed: u64) {
     if shown == 0 {
         text.push_str("\nNone.\n");
     }
-    text.push_str("\n## False alarms\n\nWhat is blamed between two sets of time lines of the same release, with 3 pairs.\n\n");
+    text.push_str("\n## False alarms\n\nFunctions blamed between two sets of timelines of the same release, with 3 pairs.\n\n");
     head(text, &["method", "application", "blamed"]);
     for method in Method::ALL {
         for base in &measured.bases {
@@ -430,7 +429,7 @@ fn misses(text: &mut String, measured: &Measured, seed: u64) {
         }
     }
     text.push_str(
-        "\n## The releases without any injection\n\nWhat `suspects` says of them with 3 pairs.\n\n",
+        "\n## The releases without any injection\n\nThe answers of `suspects`, with 3 pairs.\n\n",
     );
     head(text, &["application", "blamed"]);
     for base in &measured.bases {

@@ -50,19 +50,19 @@ impl Relation {
     /// In words.
     pub fn why(&self, change: &FunctionChange) -> String {
         let (place, callee) = match &self.how {
-            How::Itself => ("it is the function itself".to_owned(), None),
+            How::Itself => ("the function itself".to_owned(), None),
             How::Above(1, callee) => ("calls it".to_owned(), Some(callee)),
             How::Above(calls, callee) => (format!("{calls} calls above it"), Some(callee)),
             How::Below => ("called below it".to_owned(), None),
             How::Inlined(0, _) => ("called by it and inlined".to_owned(), None),
             How::Inlined(_, caller) => (format!("inlined into its caller `{caller}`"), None),
-            How::InlinedThrough(_, via) => (format!("inlined by way of `{via}`"), None),
+            How::InlinedThrough(_, via) => (format!("inlined through `{via}`"), None),
             How::Called => ("called by it, where it may be inlined".to_owned(), None),
-            How::Holds => ("one holds the other".to_owned(), None),
+            How::Holds => ("one contains the other".to_owned(), None),
             How::Beside => ("in the same file".to_owned(), None),
         };
         match brought_in(&change.additions, callee.map(String::as_str)) {
-            Some(what) => format!("{place}; {what}"),
+            Some(what) => format!("{place}, {what}"),
             None => place,
         }
     }

@@ -147,12 +147,12 @@ fn the_function_itself_comes_before_its_callers_and_others_are_left_out() {
             modified("show", &[Addition::Loop]),
             modified("parse", &[Addition::Loop]),
         ]),
-        &expect![[r"
+        &expect![[r#"
             explained, 3 of 3 reached
             parse (slower)
-              parse 1.00: it is the function itself; a loop is new
+              parse 1.00: the function itself, with a new loop
               main 0.40: 2 calls above it
-        "]],
+        "#]],
     );
 }
 
@@ -165,7 +165,7 @@ fn a_function_that_was_inlined_is_in_no_stack() {
         &expect![[r#"
             explained, 2 of 2 reached
             parse (slower)
-              next_token 0.85: called by it and inlined; an allocation is new
+              next_token 0.85: called by it and inlined, with a new allocation
         "#]],
     );
 }
@@ -183,10 +183,10 @@ fn functions_are_inlined_by_way_of_others() {
         CHAIN,
         &mix,
         &expect![[r#"
-        explained, 1 of 1 reached
-        parse (slower)
-          mix 0.63: inlined by way of `work`; a loop is new
-    "#]],
+            explained, 1 of 1 reached
+            parse (slower)
+              mix 0.63: inlined through `work`, with a new loop
+        "#]],
     );
     // Virtual machines show what they inline, so that `mix` did not run for long.
     check(
@@ -217,7 +217,7 @@ main 160
         &expect![[r#"
             explained, 2 of 2 reached
             load (slower)
-              parse 0.80: called below it; a loop is new
+              parse 0.80: called below it, with a new loop
         "#]],
     );
     // Debug information of native code tells inlined functions apart.
@@ -252,7 +252,7 @@ fn growth_below_another_changed_function_is_that_ones() {
         &expect![[r#"
             explained, 2 of 2 reached
             load (slower)
-              parse 0.90: called below it; a lock is new
+              parse 0.90: called below it, with a new lock
         "#]],
     );
     // Unless the change is what calls it, or calls it again and again.
@@ -263,7 +263,7 @@ fn growth_below_another_changed_function_is_that_ones() {
         &expect![[r#"
             explained, 2 of 2 reached
             load (slower)
-              load 1.00: it is the function itself; a call of `parse` is new
+              load 1.00: the function itself, with a new call of `parse`
               parse 0.81: called below it
         "#]],
     );
@@ -274,7 +274,7 @@ fn growth_below_another_changed_function_is_that_ones() {
         &expect![[r#"
             explained, 2 of 2 reached
             load (slower)
-              load 1.00: it is the function itself; a loop is new
+              load 1.00: the function itself, with a new loop
               parse 0.81: called below it
         "#]],
     );
@@ -286,8 +286,8 @@ fn growth_below_another_changed_function_is_that_ones() {
         &expect![[r#"
             explained, 2 of 2 reached
             load (slower)
-              parse 0.90: called below it; a lock is new
-              load 0.50: it is the function itself; a loop is new
+              parse 0.90: called below it, with a new lock
+              load 0.50: the function itself, with a new loop
         "#]],
     );
 }
@@ -308,12 +308,12 @@ main 160
             modified("load", &[call("memcpy")]),
             modified("main", &[call("log")]),
         ]),
-        &expect![[r"
+        &expect![[r#"
             explained, 3 of 3 reached
             memcpy (new)
-              load 0.95: calls it; a call of `memcpy` is new
-              main 0.56: 2 calls above it; a call of `log` is new
-        "]],
+              load 0.95: calls it, with a new call of `memcpy`
+              main 0.56: 2 calls above it, with a new call of `log`
+        "#]],
     );
 }
 
@@ -331,12 +331,12 @@ main 160
         compared(BEFORE, after),
         WITH_CHECK,
         &functions(vec![modified("load", &[call("check_all")]), added("check_all")]),
-        &expect![[r"
+        &expect![[r#"
             explained, 2 of 2 reached
             check_all (new)
-              check_all 1.00: it is the function itself
-              load 0.95: calls it; a call of `check_all` is new
-        "]],
+              check_all 1.00: the function itself
+              load 0.95: calls it, with a new call of `check_all`
+        "#]],
     );
 }
 

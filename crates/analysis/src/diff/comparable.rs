@@ -123,8 +123,7 @@ pub(super) fn unequal_lengths(
     (known && apart && alike && !said).then(|| Warning {
         code: "unequal-lengths".to_owned(),
         message: format!(
-            "the recordings differ in length ({:.3} s and {:.3} s): if they did not do the same work, \
-             `--normalize total` compares shares and `--work` what was done",
+            "the recordings differ in length ({:.3} s and {:.3} s); if they did different work, use `--normalize total` to compare shares, or `--work`",
             most_before / 1e9,
             most_after / 1e9
         ),

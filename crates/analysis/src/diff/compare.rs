@@ -144,7 +144,7 @@ fn answer(
     if runs.iter().any(|runs| runs.len() < 2) {
         warnings.push(Warning {
             code: "few-runs".to_owned(),
-            message: "one run on a side: chance is not excluded; three or more runs on each side tell more"
+            message: "only one run on a side, so the difference may be noise; record three or more runs on each side"
                 .to_owned(),
             count: 1,
         });

@@ -47,10 +47,10 @@ pub(super) fn explain(
     );
     diff.warnings.extend(unpaired(runs));
     diff.warnings.extend(some(graph.too_different, "matched-by-key", || {
-        "callees in a very different order were matched by their names alone".to_owned()
+        "callees in a very different order were matched by name only".to_owned()
     }));
     diff.warnings.extend(some(graph.roles_together, "thread-roles-together", || {
-        "threads of the least costly roles stand together in `(other threads)`".to_owned()
+        "threads of the cheapest roles are combined in `(other threads)`".to_owned()
     }));
     let nodes: Vec<CriticalNode> = (graph.nodes.into_iter().enumerate())
         .map(|(id, node)| CriticalNode {
@@ -99,7 +99,7 @@ fn unpaired(runs: Sides<usize>) -> Option<Warning> {
     let (most, least) = (runs[longer], runs[longer.other()]);
     some(most - least, "unpaired-runs", || {
         format!(
-            "this method compares runs in pairs: of the {most} runs {longer} only the first {least} have a partner, the \
+            "this method compares runs in pairs; only the first {least} of the {most} runs {longer} have a partner, the \
              rest were left out"
         )
     })

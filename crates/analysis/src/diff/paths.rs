@@ -33,7 +33,7 @@ pub fn ranked_paths(tree: &DiffTree, metric: &Metric) -> (Vec<RankedPath>, Optio
         Warning {
             code: "paths-folded".to_owned(),
             message: format!(
-                "the first {} paths are listed; the others differ by {} {unit} together, none by more than {}",
+                "only the first {} paths are listed; the others differ by {} {unit} in total, none by more than {}",
                 kept.len(),
                 rounded(cost),
                 rounded(most),

@@ -515,30 +515,29 @@ impl Taken<'_> {
             warn(
                 "changes-unknown",
                 1,
-                "nothing was said about the code: functions that were seen on one side only count as added or \
-                 deleted, which may be chance, and none counts as modified"
+                "no code changes were given: functions on one side only count as added or deleted, which may be chance, and none counts as modified"
                     .to_owned(),
             );
         }
         warn(
             "changes-contradicted",
             self.labels.contradicted,
-            "functions that are said to be added or deleted are in both profiles: they count as modified".to_owned(),
+            "functions listed as added or deleted are in both profiles; they count as modified"
+                .to_owned(),
         );
         if let Some(changed) = stages.changed
             && changed > 0
             && stages.sampled == 0
         {
             let message = format!(
-                "none of the {changed} changed functions is in either profile: no code explains a difference"
+                "none of the {changed} changed functions is in a profile, so no code change explains a difference"
             );
             warn("changes-not-reached", 1, message);
         }
         let has_sites =
             |side: &SideTree<'_>| side.symbols.frames().any(|(_, frame)| frame.call_site.is_some());
         if self.sides.iter().any(|side| side.tree.len() > 1 && !has_sites(side)) {
-            let message = "a profile has no lines or addresses: calls of one function from several places in its \
-                           caller are one";
+            let message = "a profile has no lines or addresses, so calls of one function from several places in its caller count as one";
             warn("no-call-sites", 1, message.to_owned());
         }
         let parts = [
@@ -550,7 +549,7 @@ impl Taken<'_> {
         for (name, part) in parts {
             let left_out = part.total.subtrees - part.subtrees.len();
             let message = format!(
-                "subtrees of `{name}` beyond the {} costliest are only counted",
+                "subtrees of `{name}` beyond the {} most expensive are counted but not listed",
                 part.subtrees.len()
             );
             warn("subtrees-folded", left_out, message);

@@ -250,7 +250,7 @@ fn follow(diff: &mut Diff, joint: &Joint, confirmed: &mut Vec<&Finding>) {
             let Sides { before, after } = finding.calls.unwrap_or_default();
             let longer = finding.delta.value / 1e6;
             first.notes.push(format!(
-                "meanwhile {name} waits more often, {before:.1} → {after:.1} times, +{longer:.0} ms in all"
+                "at the same time, {name} waits more often: {before:.1} → {after:.1} times, +{longer:.0} ms in total"
             ));
         }
         !is_more
@@ -267,8 +267,8 @@ fn grew_in_number(finding: &Finding) -> bool {
 /// A suspect that waits longer. Waits stand after what is busy, where both are of the same size.
 fn wait(joint: &Joint, finding: &Finding) -> Option<Suspect> {
     let note = match finding.kind {
-        SuspectKind::New => "it asks for timers or requests that were not there before",
-        _ => "its timers or requests take longer, and the recordings grew with them",
+        SuspectKind::New => "it makes timers or requests that it did not make before",
+        _ => "its timers or requests take longer, and so do the recordings",
     };
     let notes = vec![note.to_owned()];
     let suspect = suspect(joint, finding)?;
@@ -411,7 +411,7 @@ mod tests {
         assert_eq!((&*work.function.name, work.kind), ("work", SuspectKind::Slower));
         assert_eq!(
             work.notes,
-            ["meanwhile draw waits more often, 1.0 → 6.0 times, +100 ms in all"]
+            ["at the same time, draw waits more often: 1.0 → 6.0 times, +100 ms in total"]
         );
         // As many of them as before, and each longer: that is another cause.
         let run = |more: i64| run_with(250 + more, 150 + more, [20, 120], 1, None);

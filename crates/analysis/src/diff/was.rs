@@ -37,9 +37,9 @@ pub(super) fn annotate(
         };
         let note = match joint.link[row] {
             Link::Wrapped => between(NodeId::new(row))
-                .map(|name| format!("`{name}` was put between it and its caller")),
+                .map(|name| format!("`{name}` is now between it and its caller")),
             Link::Unwrapped => Some("a frame between it and its caller is gone".to_owned()),
-            Link::Moved => Some("it was called from elsewhere before".to_owned()),
+            Link::Moved => Some("it had another caller before".to_owned()),
             Link::Same | Link::Renamed => None,
         };
         suspect.notes.extend(note);

@@ -285,7 +285,7 @@ fn code_outside_of_functions_and_other_files() {
             Config app.yml @@ -1 +1 @@
             Other logo.png
             Code odd.c
-            warning: odd.c is not text and was stepped over
+            warning: odd.c is not text and was skipped
             warning: broken.go (after) has a syntax error in line 2; functions near it may be missing
         "#]],
     );

@@ -65,16 +65,14 @@ impl GitError {
     /// What to do next.
     pub fn hint(&self) -> Option<&'static str> {
         match self {
-            Self::Start(_) => Some("install git, and make sure it is found"),
+            Self::Start(_) => Some("install git and make sure it is on the search path"),
             Self::NoRepository { .. } | Self::NoWorkingTree(_) => {
-                Some("run this inside of a git repository with a working tree")
+                Some("run this inside a git repository with a working tree")
             }
-            Self::NoRevision(_) => Some(
-                "name a commit, a branch or a tag; in a shallow clone, fetch more of its history",
-            ),
-            Self::NothingBefore => {
-                Some("name a base; in a shallow clone, fetch more of its history")
+            Self::NoRevision(_) => {
+                Some("give a commit, a branch or a tag; in a shallow clone, fetch more history")
             }
+            Self::NothingBefore => Some("give a base; in a shallow clone, fetch more history"),
             Self::Copy { .. } | Self::Failed { .. } | Self::Unexpected(_) => None,
         }
     }
@@ -83,15 +81,13 @@ impl GitError {
     pub fn what_and_why(&self) -> (String, String) {
         let (what, why) = match self {
             Self::Start(message) => ("cannot run git", message.clone()),
-            Self::NoRepository { message, .. } => {
-                ("there is no git repository here", message.clone())
-            }
+            Self::NoRepository { message, .. } => ("this is not a git repository", message.clone()),
             Self::NoWorkingTree(root) => (
                 "there is no git repository with a working tree here",
                 format!("{} is bare", root.display()),
             ),
             Self::NoRevision(name) => {
-                let what = format!("there is no revision `{name}`");
+                let what = format!("unknown revision `{name}`");
                 return (what, "git does not know it".to_owned());
             }
             Self::NothingBefore => {

@@ -172,8 +172,8 @@ fn frames_of_every_kind_find_their_source() {
         a.b.Outer.lambda$run$1
             0.80 a.b.Outer.lambda$run$1 java/src/a/b/Outer.java:6-6 by its full name
         a.b.Outer.lambda$run$7
-            0.30 a.b.Outer.run(Object,String) java/src/a/b/Outer.java:6-6 the function that holds it
-            0.30 a.b.Outer.run(int) java/src/a/b/Outer.java:5-5 the function that holds it
+            0.30 a.b.Outer.run(Object,String) java/src/a/b/Outer.java:6-6 the enclosing function
+            0.30 a.b.Outer.run(int) java/src/a/b/Outer.java:5-5 the enclosing function
         a.b.Outer.<clinit>
             0.97 a.b.Outer.<clinit> java/src/a/b/Outer.java:3-3 by its full name
             0.97 a.b.Outer.<clinit> java/src/a/b/Outer.java:4-4 by its full name
@@ -182,9 +182,9 @@ fn frames_of_every_kind_find_their_source() {
         a.b.Outer$Inner.<init>(La/b/Outer;Ljava/lang/String;)V
             0.97 a.b.Outer$Inner.<init>(String) java/src/a/b/Outer.java:10-10 by its full name
         a.b.Outer$Colour.<init>
-            0.80 a.b.Outer$Colour java/src/a/b/Outer.java:11-11 the class that the compiler made it for
+            0.80 a.b.Outer$Colour java/src/a/b/Outer.java:11-11 the class that the compiler generated it for
         a.b.Outer.access$000
-            0.50 a.b.Outer java/src/a/b/Outer.java:2-12 the class that the compiler made it for
+            0.50 a.b.Outer java/src/a/b/Outer.java:2-12 the class that the compiler generated it for
         a.b.Outer$$Lambda$14/0x0000000800c03000.accept Outer.java:5
             0.85 a.b.Outer.lambda$run$0 java/src/a/b/Outer.java:5-5 by file and line
         java.util.ArrayList.forEach
@@ -198,7 +198,7 @@ fn frames_of_every_kind_find_their_source() {
         _ZN9fast_json6reader15Reader$LT$T$GT$3new17h0123456789abcdefE
             0.95 reader::Reader::new crates/fast-json/src/reader.rs:3-3 by its full name
         fast_json::reader::Reader<T>::new::{{closure}}
-            0.76 reader::Reader::new crates/fast-json/src/reader.rs:3-3 the function that holds it
+            0.76 reader::Reader::new crates/fast-json/src/reader.rs:3-3 the enclosing function
         <fast_json::reader::Reader<u8> as fast_json::reader::Visit>::go
             0.95 reader::<impl Visit for Reader<T>>::go crates/fast-json/src/reader.rs:6-6 by its full name
         <fast_json::reader::Reader<u8> as fast_json::reader::Visit>::again
@@ -210,7 +210,7 @@ fn frames_of_every_kind_find_their_source() {
         ns::List<int>::add(char)
             0.95 ns::List::add(char) native/list.cpp:2-2 by its full name
         ns::List<int>::add(char)::{lambda(int)#1}::operator()(int) const
-            0.76 ns::List::add::{lambda#1} native/list.cpp:2-2 the function that holds it
+            0.76 ns::List::add::{lambda#1} native/list.cpp:2-2 the enclosing function
         ns::hidden.constprop.0
             0.95 ns::hidden(int) native/list.cpp:3-3 by its full name
         helper.part.0
@@ -233,7 +233,7 @@ fn frames_of_every_kind_find_their_source() {
         <listcomp> /srv/app/models.py:6
             0.95 Model.save app/models.py:4-6 by file and line
         <module> /srv/app/models.py:1
-            0.95 <module> app/models.py:1-9 code of the file outside of functions
+            0.95 <module> app/models.py:1-9 code of the file outside functions
         draw https://example.com/assets/src/map.js?v=3:2
             0.95 Layer.draw web/src/map.js:2-5 file, line and name agree
          webpack://app/./src/map.js:3

@@ -58,18 +58,14 @@ pub fn config(text: &str) -> Result<Config> {
     for value in reader.tables(table.get("workload"))? {
         let workload = reader.workload(value, defaults.clone())?;
         if workloads.iter().any(|known| known.name == workload.name) {
-            let message = format!("there are two workloads called `{}`", workload.name);
+            let message = format!("two workloads have the name `{}`", workload.name);
             return Err(reader.wrong(value.span(), message, None));
         }
         workloads.push(workload);
     }
     if workloads.is_empty() {
         let help = "add `[[workload]]` with `name` and `run`".to_owned();
-        return Err(reader.wrong(
-            whole,
-            "there is no workload in this file".to_owned(),
-            Some(help),
-        ));
+        return Err(reader.wrong(whole, "this file has no workload".to_owned(), Some(help)));
     }
     let mut cache = CacheLimits::default();
     if let Some(value) = table.get("cache") {
@@ -139,22 +135,25 @@ impl ConfigReader<'_> {
             .min_by_key(|key| key.span().start);
         let Some(key) = unknown else { return Ok(()) };
         let name = key.get_ref().as_ref();
-        let help = match closest(name, &known) {
-            Some(meant) => format!("did you mean `{meant}`?"),
-            None => format!("known here are {}", known.join(", ")),
+        let (message, help) = match closest(name, &known) {
+            Some(meant) => (format!("unknown key `{name}`; did you mean `{meant}`?"), None),
+            None => {
+                let keys = format!("the keys here are {}", known.join(", "));
+                (format!("unknown key `{name}`"), Some(keys))
+            }
         };
-        Err(self.wrong(key.span(), format!("nobody knows the key `{name}`"), Some(help)))
+        Err(self.wrong(key.span(), message, help))
     }
 
     fn text(&self, value: &Value<'_>, key: &str) -> Result<String> {
         match value.get_ref() {
             DeValue::String(text) => Ok(text.as_ref().to_owned()),
-            other => Err(self.kind(value, key, "a text in quotes", other)),
+            other => Err(self.kind(value, key, "a string", other)),
         }
     }
 
     fn kind(&self, value: &Value<'_>, key: &str, wanted: &str, got: &DeValue<'_>) -> ConfigError {
-        let message = format!("`{key}` must be {wanted}, and this is {}", got.type_str());
+        let message = format!("`{key}` must be {wanted}, not {}", got.type_str());
         self.wrong(value.span(), message, None)
     }
 
@@ -164,7 +163,7 @@ impl ConfigReader<'_> {
             u32::from_str_radix(&digits, number.radix()).ok()
         });
         number.filter(|number| *number >= least && *number <= 1_000_000).ok_or_else(|| {
-            let message = format!("`{key}` must be a whole number from {least} on");
+            let message = format!("`{key}` must be a whole number of at least {least}");
             self.wrong(value.span(), message, None)
         })
     }
@@ -178,7 +177,7 @@ impl ConfigReader<'_> {
     ) -> Result<T> {
         let text = self.text(value, key)?;
         parse(&text).map_err(|_| {
-            let message = format!("`{key}` cannot be `{text}`");
+            let message = format!("invalid value `{text}` for `{key}`");
             self.wrong(value.span(), message, Some(format!("as in `{key} = \"{example}\"`")))
         })
     }
@@ -223,11 +222,11 @@ impl ConfigReader<'_> {
         };
         match (run.takes_input(), table.contains_key("inputs")) {
             (true, false) => {
-                let message = "`run` has `{input}`, and there are no `inputs`".to_owned();
+                let message = "`run` has `{input}`, but there are no `inputs`".to_owned();
                 return Err(self.wrong(line.span(), message, None));
             }
             (false, true) => {
-                let message = "`run` has no `{input}` for the `inputs`".to_owned();
+                let message = "there are `inputs`, but `run` has no `{input}`".to_owned();
                 return Err(self.wrong(line.span(), message, None));
             }
             _ => {}
@@ -268,13 +267,13 @@ impl ConfigReader<'_> {
 
     fn inputs(&self, value: &Value<'_>) -> Result<Vec<String>> {
         let DeValue::Array(values) = value.get_ref() else {
-            return Err(self.kind(value, "inputs", "a list of texts", value.get_ref()));
+            return Err(self.kind(value, "inputs", "a list of strings", value.get_ref()));
         };
         let mut inputs: Vec<String> = Vec::new();
         for value in values {
             let input = self.text(value, "inputs")?;
             if inputs.contains(&input) {
-                let message = format!("the input `{input}` is there twice");
+                let message = format!("the input `{input}` is listed twice");
                 return Err(self.wrong(value.span(), message, None));
             }
             inputs.push(input);
@@ -297,7 +296,7 @@ impl ConfigReader<'_> {
                 matches!(part, std::path::Component::Normal(_) | std::path::Component::CurDir)
             };
             if !std::path::Path::new(&directory).components().all(inside) {
-                let message = "`directory` must lie below the root of the repository".to_owned();
+                let message = "`directory` must be below the root of the repository".to_owned();
                 return Err(self.wrong(value.span(), message, None));
             }
             settings.directory = Some(directory);
@@ -367,7 +366,8 @@ impl ConfigReader<'_> {
             (least, most)
         };
         if runs.0 > runs.1 {
-            let message = format!("`runs` are at least {} and at most {}", runs.0, runs.1);
+            let message =
+                format!("the `min` of `runs`, {}, is larger than its `max`, {}", runs.0, runs.1);
             return Err(self.wrong(value.span(), message, None));
         }
         Ok(runs)

@@ -48,7 +48,7 @@ impl MachineNoise {
             _ => "very noisy",
         };
         Some(format!(
-            "the machine is {word}: the same work took up to {:.0} % longer than at its fastest, {:.0} % at the median",
+            "the machine is {word}: the slowest repetition of a fixed task took {:.0} % longer than the fastest, the median {:.0} %",
             worst * 100.0,
             half * 100.0
         ))
@@ -70,7 +70,7 @@ mod tests {
             of(&[100, 120, 150, 115])
                 .sentence()
                 .unwrap()
-                .contains("is noisy: the same work took up to 50 % longer")
+                .contains("is noisy: the slowest repetition of a fixed task took 50 % longer")
         );
         assert!(of(&[100, 180, 150, 250]).sentence().unwrap().contains("very noisy"));
     }

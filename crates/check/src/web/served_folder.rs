@@ -38,7 +38,7 @@ impl ServedFolder {
     pub fn start(folder: &Path) -> io::Result<Self> {
         let root = folder.canonicalize()?;
         if !root.is_dir() {
-            return Err(io::Error::new(io::ErrorKind::NotADirectory, "it is no folder"));
+            return Err(io::Error::new(io::ErrorKind::NotADirectory, "it is not a folder"));
         }
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
         let address = listener.local_addr()?;
@@ -149,7 +149,7 @@ impl Request {
 }
 
 fn invalid() -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, "this is no request")
+    io::Error::new(io::ErrorKind::InvalidData, "this is not a request")
 }
 
 fn answer(request: &Request, root: &Path, out: &mut impl Write) -> io::Result<()> {

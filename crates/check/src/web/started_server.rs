@@ -36,20 +36,20 @@ impl StartedServer {
         cancel: &AtomicBool,
     ) -> Result<Self, Failure> {
         if url.is_none() && !command.contains(PORT) && !command.contains("$PORT") {
-            return Err(Failure::new(format!("where does `{command}` listen?"), "")
-                .help("name its address, or write `{port}` where the command takes a port"));
+            return Err(Failure::new(format!("cannot tell where `{command}` listens"), "")
+                .help("give its address, or write `{port}` in the command"));
         }
         let port = free_port().map_err(|error| Failure::new("there is no free port", error))?;
         let port = port.to_string();
         let url = url.unwrap_or("http://127.0.0.1:{port}/").replace(PORT, &port);
         let address = host_and_port(&url)
-            .ok_or_else(|| Failure::new(format!("`{url}` is no address of a web page"), ""))?;
+            .ok_or_else(|| Failure::new(format!("`{url}` is not the address of a web page"), ""))?;
         if answers(&address) {
             return Err(Failure::new(
-                format!("something answers at {url} before `{command}` was started"),
-                "its pages would be recorded instead",
+                format!("another server already responds at {url}"),
+                format!("perfblame would record its pages instead of those of `{command}`"),
             )
-            .help("end it, or leave the command out"));
+            .help("stop it, or leave out the command"));
         }
         let line = command.replace(PORT, &port);
         let out = File::create(log).map_err(|error| Failure::io("write", log, &error))?;
@@ -80,11 +80,11 @@ impl StartedServer {
                 return Err(Failure::cancelled());
             }
             if let Ok(Some(status)) = self.child.try_wait() {
-                let what = format!("`{line}` ended before it answered at {}", self.url);
+                let what = format!("`{line}` ended before it responded at {}", self.url);
                 return Err(Failure::new(what, status).with_log(log));
             }
             if started.elapsed() >= patience {
-                let what = format!("`{line}` does not answer at {}", self.url);
+                let what = format!("`{line}` does not respond at {}", self.url);
                 let why = format!("waited {} s", patience.as_secs());
                 return Err(Failure::new(what, why).with_log(log));
             }
@@ -179,7 +179,7 @@ mod tests {
     #[test]
     fn a_server_that_ends_says_its_last_words() {
         let failure = start("echo no such module: {port}; exit 3", "ends").unwrap_err();
-        assert!(failure.what.contains("ended before it answered"), "{failure}");
+        assert!(failure.what.contains("ended before it responded"), "{failure}");
         assert!(failure.why.contains("no such module"), "{}", failure.why);
         std::fs::remove_file(log("ends")).unwrap();
     }

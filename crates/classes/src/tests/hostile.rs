@@ -27,7 +27,7 @@ fn jumps_far_away_are_damage() {
         let mut class = Maker::new("A");
         class.method("run", &[&[0xc8][..], &jump, &[RETURN]].concat());
         let found = drawn(&changes(&[Maker::new("A")], &[class]));
-        assert!(found.starts_with("! after!/A.class: a jump into nowhere"), "{found}");
+        assert!(found.starts_with("! after!/A.class: a jump to an invalid place"), "{found}");
     }
 }
 
@@ -72,7 +72,7 @@ fn a_bomb_is_not_unpacked() {
     )
     .unwrap();
     let found = drawn(&found.changes);
-    assert_eq!(found, "! after!/A.class: it does not begin as its name promises\n");
+    assert_eq!(found, "! after!/A.class: its header does not match its name\n");
 }
 
 #[test]

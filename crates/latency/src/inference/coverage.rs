@@ -40,12 +40,12 @@ impl Coverage {
     pub(super) fn warn(&self, builder: &mut ProfileBuilder) {
         if self.late > 0 {
             builder.warn_many("late-events", self.late, || {
-                "events came after later ones of their thread and were left out".to_owned()
+                "events arrived after later events of their thread and were left out".to_owned()
             });
         }
         if self.broken > 0 {
             builder.warn_many("broken-stacks", self.broken, || {
-                "stacks lack a part of the program; their threads were taken to be where they were"
+                "stacks miss a part of the program; perfblame assumes that their threads did not move"
                     .to_owned()
             });
         }
@@ -53,8 +53,7 @@ impl Coverage {
             let share = self.unobserved as f64 / 1e6;
             builder.warn_many("lost-events", self.lost, || {
                 format!(
-                    "events were lost: calls end where events are missing, and {share:.1} ms of thread \
-                     time belong to nobody"
+                    "events were lost; calls end where events are missing, and {share:.1} ms of thread time are not assigned"
                 )
             });
         }

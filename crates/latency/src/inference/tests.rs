@@ -431,11 +431,11 @@ fn lost_events_break_calls_off() {
          10 t lost:7
          90 t * main work
          95 t * main work",
-        &expect![[r"
+        &expect![[r#"
             main 2x 15 15 15 15 own 0
               work 2x 15 15 15 15 own 15
-            7 lost-events: events were lost: calls end where events are missing, and 0.0 ms of thread time belong to nobody
-        "]],
+            7 lost-events: events were lost; calls end where events are missing, and 0.0 ms of thread time are not assigned
+        "#]],
     );
 }
 
@@ -449,7 +449,7 @@ fn events_out_of_order_are_counted_and_the_rest_is_right() {
         &expect![[r"
             main 1x 20 20 20 20 own 0
               work 1x 20 20 20 20 own 20
-            1 late-events: events came after later ones of their thread and were left out
+            1 late-events: events arrived after later events of their thread and were left out
         "]],
     );
 }
@@ -467,7 +467,7 @@ fn stacks_that_lack_their_ends_go_on() {
               parse 1x 40 40 40 40 own 0
                 expression 1x 40 40 40 40 own 0
                   term 1x 40 40 40 40 own 40
-            1 broken-stacks: stacks lack a part of the program; their threads were taken to be where they were
+            1 broken-stacks: stacks miss a part of the program; perfblame assumes that their threads did not move
         "]],
     );
 }

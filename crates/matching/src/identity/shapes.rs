@@ -547,7 +547,7 @@ mod tests {
         let why = identity.match_of(named(&after, "d")).unwrap();
         assert_eq!(
             why.reason(&before.symbols, &after.symbols),
-            "was `a` (same code, names aside, 98 % sure)"
+            "was `a` (same code except for names, 98 % sure)"
         );
     }
 

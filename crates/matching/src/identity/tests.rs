@@ -80,9 +80,9 @@ fn components_go_by_other_names() {
         "5 main http://two:2/app.77ab01cd.js!run libjq.so.1.0.5!parse lib/foo-1.3.jar!go",
         &expect![[r#"
 
-            run: was `run` in http://one:1/app.3f2a1b9c.js (same name, host and version aside, 98 % sure)
-            parse: was `parse` in libjq.so.1.0.4 (same name, host and version aside, 98 % sure)
-            go: was `go` in lib/foo-1.2.jar (same name, host and version aside, 98 % sure)"#]],
+            run: was `run` in http://one:1/app.3f2a1b9c.js (same name except for host and version, 98 % sure)
+            parse: was `parse` in libjq.so.1.0.4 (same name except for host and version, 98 % sure)
+            go: was `go` in lib/foo-1.2.jar (same name except for host and version, 98 % sure)"#]],
     );
 }
 
@@ -113,7 +113,7 @@ fn compilers_make_copies() {
         &expect![[r#"
             parse = parse.constprop.0|parse
             step<int> = step<long>
-            step<long>: was `step<int>` (same name, template arguments aside, 85 % sure)"#]],
+            step<long>: was `step<int>` (same name except for template arguments, 85 % sure)"#]],
     );
 }
 

@@ -1,10 +1,10 @@
-//! Where answers go and how they look, wherever two versions are compared or something is inferred.
+//! Options for the output of comparisons and inference.
 
 use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, ValueEnum, ValueHint};
 
-/// How the answer of a comparison is shown.
+/// How to show the answer of a comparison.
 #[derive(ClapArgs)]
 #[command(next_help_heading = "Output")]
 pub struct AnswerArgs {
@@ -13,19 +13,19 @@ pub struct AnswerArgs {
     pub format: DiffFormat,
     #[command(flatten)]
     pub files: AnswerFiles,
-    /// Show at most this many suspects, improvements and paths in text; 0 shows all. JSON has all suspects and the first 1,000 paths
+    /// Show at most this many suspects, improvements and paths in text; 0 shows all. JSON contains all suspects and the first 1,000 paths
     #[arg(long, visible_alias = "top", value_name = "ROWS", default_value_t = 10)]
     pub limit: usize,
 }
 
-/// Files that an answer is written to.
+/// Files to write the answer to.
 #[derive(ClapArgs)]
 #[command(next_help_heading = "Output")]
 pub struct AnswerFiles {
     /// Write to a file instead of standard output
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub output: Option<PathBuf>,
-    /// Write a page beside whatever is printed: the answer with pictures, in one file
+    /// Also write an HTML page: the answer with flame graphs, in one file
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub html: Option<PathBuf>,
 }

@@ -1,4 +1,4 @@
-//! What can be said of the browser that visits pages.
+//! Options for the browser that visits pages.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -12,10 +12,10 @@ use super::record::duration;
 /// The browser, and how pages are shown in it.
 #[derive(ClapArgs)]
 pub struct BrowserArgs {
-    /// The browser; `CHROME_PATH` or one that is installed, unless given
+    /// The browser to use; default: `CHROME_PATH` or an installed one
     #[arg(long, value_name = "PATH", value_hint = ValueHint::ExecutablePath, help_heading = "Web pages")]
     pub browser: Option<PathBuf>,
-    /// Give the browser one more argument; can be repeated
+    /// Pass an argument to the browser; repeatable
     #[arg(
         long = "browser-arg",
         value_name = "ARG",
@@ -32,23 +32,23 @@ pub struct BrowserArgs {
     /// Make the processor look this many times slower
     #[arg(long, value_name = "TIMES", value_parser = throttle, help_heading = "Web pages")]
     pub cpu_throttle: Option<f64>,
-    /// Microseconds between samples; the browser's own, about 200, unless given
+    /// Microseconds between samples; default: the browser's own interval, about 200
     #[arg(long, value_name = "US", value_parser = clap::value_parser!(u32).range(50..=1_000_000), help_heading = "Web pages")]
     pub sampling_interval: Option<u32>,
-    /// What is seen of the page
+    /// The visible size of the page
     #[arg(long, default_value = "1280x720", value_name = "WxH", value_parser = viewport, help_heading = "Web pages")]
     pub viewport: Viewport,
-    /// Record a page that never comes to rest for this long after it was loaded
+    /// How long to record a page that never becomes idle, after it has loaded
     #[arg(long, default_value = "10s", value_name = "TIME", value_parser = duration, help_heading = "Web pages")]
     pub rest_limit: Duration,
-    /// Leave the texts of scripts out of the trace; they give functions without a name one
+    /// Leave the texts of scripts out of the trace; perfblame uses them to name functions
     #[arg(long, help_heading = "Web pages")]
     pub without_sources: bool,
 }
 
 fn throttle(text: &str) -> Result<f64, String> {
     let times = text.parse::<f64>().ok().filter(|times| (1.0..=100.0).contains(times));
-    times.ok_or_else(|| "a number from 1 to 100, such as 4".to_owned())
+    times.ok_or_else(|| "expected a number from 1 to 100, such as 4".to_owned())
 }
 
 fn viewport(text: &str) -> Result<Viewport, String> {
@@ -56,7 +56,7 @@ fn viewport(text: &str) -> Result<Viewport, String> {
         let pixels = |text: &str| text.parse::<u32>().ok().filter(|n| (1..=10_000).contains(n));
         Some(Viewport { width: pixels(width)?, height: pixels(height)? })
     });
-    sides.ok_or_else(|| "width and height in pixels, such as 1280x720".to_owned())
+    sides.ok_or_else(|| "expected width and height in pixels, such as 1280x720".to_owned())
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! What can be said to `perfblame check`, `bisect`, `init` and `hook`.
+//! Options of `perfblame check`, `bisect`, `init` and `hook`.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -7,85 +7,85 @@ use clap::{Args as ClapArgs, Subcommand, ValueEnum, ValueHint};
 
 const CHECK_EXAMPLES: &str = "\
 Examples:
-  perfblame init                             write perfblame.toml, once
-  perfblame check                            what my branch and my uncommitted changes did
-  perfblame check HEAD~1 HEAD                what the last commit did
-  perfblame check v1.2                       what happened since a release
+  perfblame init                             write perfblame.toml; once per project
+  perfblame check                            your branch with uncommitted changes
+  perfblame check HEAD~1 HEAD                the last commit
+  perfblame check v1.2                       everything since a release
   perfblame check --workload parse           only one workload
   perfblame check --format markdown          for a pull request
-  perfblame check --fail-on inconclusive     in CI: what cannot be told fails, too
-  perfblame check --last                     what the last check said
+  perfblame check --fail-on inconclusive     in CI: an inconclusive check fails too
+  perfblame check --last                     the answer of the last check
 
-Exit status: 0 no slowdown, 1 slowdown found (or cannot tell, with `--fail-on inconclusive`),
-2 it failed: a build, a run, different output, a missing profiler.";
+Exit status: 0 no slowdown, 1 slowdown found (or inconclusive, with `--fail-on inconclusive`),
+2 failure: a build, a run, different output, a missing profiler.";
 
-/// Say what a change did to performance: build, run and compare two revisions.
+/// Check whether a change made it slower: build, run and compare two revisions.
 ///
-/// Both revisions are checked out and built in the git directory, each once, and run in turns as `perfblame.toml` says,
-/// until the answer is clear or the budget is spent. Your index and working tree are not touched.
+/// perfblame checks out and builds both revisions once, inside the git directory. It runs them alternately as
+/// `perfblame.toml` says, until the answer is clear or the budget is used up. It does not touch your index and working tree.
 #[derive(ClapArgs)]
 #[command(after_help = CHECK_EXAMPLES)]
 pub struct CheckArgs {
-    /// The revision before; where the branch left the main branch unless given
+    /// The revision before; default: where the branch left the main branch
     pub base: Option<String>,
-    /// The revision after; the working tree with all that is not committed unless given
+    /// The revision after; default: the working tree with uncommitted changes
     pub head: Option<String>,
 
     #[command(flatten)]
     pub what: WhatToRun,
 
-    /// Show what the last check said, without running anything
+    /// Show the answer of the last check again, without running anything
     #[arg(long, conflicts_with_all = ["base", "head", "workload", "input", "fresh", "runs", "budget", "metric", "html"])]
     pub last: bool,
-    /// What makes the exit status 1: a slowdown, or also an answer that cannot be told
+    /// Exit with status 1 on a slowdown only, or also if the check is inconclusive
     #[arg(long, value_enum, default_value_t, value_name = "VERDICT")]
     pub fail_on: FailOn,
     #[command(flatten)]
     pub output: CheckOutput,
 }
 
-/// What is run, and how often.
+/// What to run, and how often.
 #[derive(ClapArgs)]
 pub struct WhatToRun {
-    /// Only this workload; can be given several times
+    /// Run only this workload; repeatable
     #[arg(long, value_name = "NAME", help_heading = "What to run")]
     pub workload: Vec<String>,
-    /// Only this input; can be given several times
+    /// Run only this input; repeatable
     #[arg(long, value_name = "INPUT", help_heading = "What to run")]
     pub input: Vec<String>,
-    /// Runs of each side at most, instead of what the file says
+    /// Maximum runs per side; overrides perfblame.toml
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(2..=100_000), help_heading = "What to run")]
     pub runs: Option<u32>,
-    /// Time for the runs of one input, such as `90s` or `5min`, instead of what the file says
+    /// Time for the runs of one input, such as `90s` or `5min`; overrides perfblame.toml
     #[arg(long, value_name = "TIME", value_parser = super::record::duration, help_heading = "What to run")]
     pub budget: Option<Duration>,
-    /// What to compare, such as `cpu` or `samples`, instead of what the file says
+    /// The metric to compare, such as `cpu` or `samples`; overrides perfblame.toml
     #[arg(long, value_name = "NAME", help_heading = "What to run")]
     pub metric: Option<String>,
-    /// Make all runs anew, and use no stored profiles
+    /// Ignore stored profiles and repeat all runs
     #[arg(long, help_heading = "What to run")]
     pub fresh: bool,
-    /// Say so and end when another check of this repository runs, instead of waiting
+    /// Fail instead of waiting if another check of this repository is running
     #[arg(long, help_heading = "What to run")]
     pub no_wait: bool,
-    /// Another file than perfblame.toml at the root of the repository
+    /// The configuration file; default: perfblame.toml at the root of the repository
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "What to run")]
     pub config: Option<PathBuf>,
 }
 
-/// How the answer is shown.
+/// How to show the answer.
 #[derive(ClapArgs)]
 pub struct CheckOutput {
-    /// How to show the answer
+    /// The output format
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT", help_heading = "Output")]
     pub format: CheckFormat,
     /// Write to a file instead of standard output
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output")]
     pub output: Option<PathBuf>,
-    /// Write a page to click through, too
+    /// Also write an interactive HTML page
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output")]
     pub html: Option<PathBuf>,
-    /// Suspects at most; 0 shows all
+    /// Show at most this many suspects; 0 shows all
     #[arg(long, value_name = "ROWS", default_value_t = 10, help_heading = "Output")]
     pub limit: usize,
 }
@@ -109,24 +109,24 @@ pub enum FailOn {
 
 const BISECT_EXAMPLES: &str = "\
 Examples:
-  perfblame bisect v1.2 HEAD                   which commit since the release
-  perfblame bisect v1.2 main --first-parent    which merge
-  perfblame bisect v1.2 HEAD --workload parse  of one workload
+  perfblame bisect v1.2 HEAD                   the first slow commit since the release
+  perfblame bisect v1.2 main --first-parent    the first slow merge
+  perfblame bisect v1.2 HEAD --workload parse  for one workload
 
-Exit status: 0 there is no slowdown, 1 found, 2 it failed.";
+Exit status: 0 no slowdown, 1 commit found, 2 failure.";
 
 /// Find the commit that made it slower.
 ///
-/// Commits between GOOD and BAD are compared with both ends until one is left. What cannot be built or told is stepped
-/// around, what changes only documents is not run, and profiles and built checkouts of before are used again.
+/// perfblame compares commits between GOOD and BAD with both ends until one is left. It skips commits that do not build or
+/// are inconclusive, does not run commits that change only documents, and reuses earlier profiles and builds.
 #[derive(ClapArgs)]
 #[command(after_help = BISECT_EXAMPLES)]
 pub struct BisectArgs {
-    /// A commit where it was fast, an ancestor of BAD
+    /// A fast commit, an ancestor of BAD
     pub good: String,
-    /// A commit where it is slow
+    /// A slow commit
     pub bad: String,
-    /// Walk along first parents only: a merge is one step
+    /// Follow only first parents, so that a merge is one step
     #[arg(long)]
     pub first_parent: bool,
     #[command(flatten)]
@@ -142,15 +142,15 @@ pub struct BisectArgs {
 const INIT_EXAMPLES: &str = "\
 Examples:
   perfblame init                             write perfblame.toml for the project in this folder
-  perfblame init --force                     write it again";
+  perfblame init --force                     replace an existing file";
 
-/// Write perfblame.toml: what to build and run.
+/// Write perfblame.toml, which says what to build and run.
 ///
-/// Looks at what the project is (Cargo, Maven, Gradle, Go, npm, CMake, Make, Python) and writes a file to start from.
+/// perfblame detects the kind of project (Cargo, Maven, Gradle, Go, npm, CMake, Make, Python) and writes a file to start from.
 #[derive(ClapArgs)]
 #[command(after_help = INIT_EXAMPLES)]
 pub struct InitArgs {
-    /// Replace a file that is there already
+    /// Replace an existing file
     #[arg(long)]
     pub force: bool,
 }
@@ -158,10 +158,10 @@ pub struct InitArgs {
 const HOOK_EXAMPLES: &str = "\
 Examples:
   perfblame hook install                     check after each commit and before each push
-  perfblame check --last                     what the last check said
-  perfblame hook uninstall                   no more of it";
+  perfblame check --last                     the answer of the last check
+  perfblame hook uninstall                   remove the hooks";
 
-/// Have git start checks: after each commit in the background, before each push in front.
+/// Let git run checks: after each commit in the background, before each push in the foreground.
 #[derive(ClapArgs)]
 #[command(after_help = HOOK_EXAMPLES)]
 pub struct HookArgs {
@@ -171,11 +171,11 @@ pub struct HookArgs {
 
 #[derive(Subcommand)]
 pub enum HookCommand {
-    /// Put a marked block into the hooks post-commit and pre-push
+    /// Add a marked block to the hooks post-commit and pre-push
     Install,
-    /// Take the block out again, and nothing else
+    /// Remove the block and nothing else
     Uninstall,
-    /// What the hooks start
+    /// Started by the hooks
     #[command(hide = true)]
     Run {
         /// The hook's name

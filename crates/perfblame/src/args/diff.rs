@@ -1,4 +1,4 @@
-//! What can be said to `perfblame diff`.
+//! Options of `perfblame diff`.
 
 use std::path::PathBuf;
 
@@ -9,88 +9,88 @@ use super::{AnswerArgs, ScriptArgs};
 
 const EXAMPLES: &str = "\
 Examples:
-  perfblame diff before.pb.gz after.pb.gz        one run each: a first guess
-  perfblame diff old/ new/                       folders, each file one run: with statistics
-  perfblame diff 'base-*.json' 'head-*.json'     patterns, quoted so that they stay two
-  perfblame diff old/ new/ --html report.html    and a page to click through
-  perfblame diff old/ new/ --min-delta 2%        what is smaller does not matter
+  perfblame diff before.pb.gz after.pb.gz        one run per side: a first guess
+  perfblame diff old/ new/                       folders: each file is one run
+  perfblame diff 'base-*.json' 'head-*.json'     patterns, quoted against the shell
+  perfblame diff old/ new/ --html report.html    also write an interactive page
+  perfblame diff old/ new/ --min-delta 2%        ignore smaller differences
   perfblame diff old/ new/ --metric allocated    memory instead of time
-  perfblame diff old/ new/ --work 12000,9000     the program got less done after
-  perfblame diff old/ new/ --root handle         only what `handle` does
+  perfblame diff old/ new/ --work 12000,9000     the program did less work after
+  perfblame diff old/ new/ --root handle         only calls below `handle`
   perfblame diff old/ new/ --method stages --repo . --base v1.2 --head v1.3
-                                                 by the code change behind each difference
+                                                 grouped by code change
   perf script | perfblame diff base.txt -        one side from a pipe
   perfblame diff old/ new/ --format markdown     for a pull request
   perfblame diff old/ new/ --format json | jq '.suspects[0].function'
 
-Exit status: 0 no slowdown, 1 slowdown found, 2 it failed.";
+Exit status: 0 no slowdown, 1 slowdown found, 2 failure.";
 
-/// Say what made it slower: runs before against runs after.
+/// Find what made a program slower: compare runs before with runs after.
 ///
-/// The first line is the answer: how much slower, and which function explains how much of it. Then the suspects with
-/// call path, cost before and after with its 95 % interval, every run as a dot, and how the function changed. Then what
-/// got faster, the runtime's own cost and what was wrong with the input.
+/// The first line is the answer: how much slower it got, and which functions explain it. The suspects follow, each with
+/// call path, cost before and after, 95 % confidence interval, every run as a dot, and how the function changed. Then come
+/// improvements, the runtime's own cost and problems with the input.
 ///
-/// Several runs on each side tell a difference from noise; three are good, five are better. Their number may differ.
+/// Several runs on each side separate a difference from noise; three are good, five are better. The numbers may differ.
 #[derive(ClapArgs)]
 #[command(after_help = EXAMPLES)]
 pub struct DiffArgs {
-    /// Runs before: a file, a folder (each file is one run), a quoted pattern, `-` for standard input, or `@REVISION` for the runs that checks keep of it
+    /// Runs before: a file, a folder (each file is one run), a quoted pattern, `-` for standard input, or `@REVISION` for runs kept by `perfblame check`
     #[arg(value_name = "BEFORE", value_hint = ValueHint::AnyPath, required_unless_present = "before_runs")]
     pub before: Option<PathBuf>,
-    /// Runs after, likewise
+    /// Runs after, in the same forms
     #[arg(value_name = "AFTER", value_hint = ValueHint::AnyPath, required_unless_present = "after_runs")]
     pub after: Option<PathBuf>,
-    /// One run before, as often as there are; instead of BEFORE
+    /// A before run, instead of BEFORE; repeat the option for more
     #[arg(long = "before", value_name = "FILE", value_hint = ValueHint::AnyPath, requires = "after_runs", conflicts_with = "before")]
     pub before_runs: Vec<PathBuf>,
-    /// One run after, as often as there are; instead of AFTER
+    /// An after run, instead of AFTER; repeat the option for more
     #[arg(long = "after", value_name = "FILE", value_hint = ValueHint::AnyPath, requires = "before_runs", conflicts_with = "after")]
     pub after_runs: Vec<PathBuf>,
 
-    /// The metric to compare; the first that both sides have unless given
-    #[arg(long, value_name = "NAME", help_heading = "Of what")]
+    /// The metric to compare; default: the first that both sides have
+    #[arg(long, value_name = "NAME", help_heading = "Selection")]
     pub metric: Option<String>,
-    /// Only threads whose name contains this, or whose id it is
-    #[arg(long, value_name = "NAME", help_heading = "Of what")]
+    /// Compare only threads with this id, or with this text in their name
+    #[arg(long, value_name = "NAME", help_heading = "Selection")]
     pub thread: Option<String>,
-    /// Only what this function does
-    #[arg(long, value_name = "FUNCTION", help_heading = "Of what")]
+    /// Compare only what this function does
+    #[arg(long, value_name = "FUNCTION", help_heading = "Selection")]
     pub root: Option<String>,
-    /// Only what belongs to a task, as for `show`
-    #[arg(long, value_name = "DEFINITION", help_heading = "Of what")]
+    /// Compare only one task, as for `show`
+    #[arg(long, value_name = "DEFINITION", help_heading = "Selection")]
     pub task: Vec<String>,
-    /// Leave names as recorded: lambdas, generated classes and compiler suffixes are made alike otherwise
-    #[arg(long, alias = "no-normalise", help_heading = "Of what")]
+    /// Keep names as recorded, with the numbers of lambdas and generated classes and with compiler suffixes
+    #[arg(long, alias = "no-normalise", help_heading = "Selection")]
     pub raw_names: bool,
     #[command(flatten)]
     pub scripts: ScriptArgs,
-    /// Source maps of the version before alone: two builds mostly have maps of the same name
+    /// Source maps of the before side only; two builds usually have maps with the same names
     #[arg(long, value_name = "DIR", value_hint = ValueHint::AnyPath, help_heading = "Scripts")]
     pub source_maps_before: Vec<PathBuf>,
-    /// Source maps of the version after alone
+    /// Source maps of the after side only
     #[arg(long, value_name = "DIR", value_hint = ValueHint::AnyPath, help_heading = "Scripts")]
     pub source_maps_after: Vec<PathBuf>,
 
     /// How to explain the difference
-    #[arg(long, value_enum, default_value_t, value_name = "METHOD", help_heading = "How")]
+    #[arg(long, value_enum, default_value_t, value_name = "METHOD", help_heading = "Method")]
     pub method: MethodArg,
-    /// The least difference that counts: `5ms`, `2%`, `1.5MiB`, `1000`; from the measured noise unless given
-    #[arg(long, value_name = "AMOUNT", value_parser = least, help_heading = "How")]
+    /// Ignore smaller differences: `5ms`, `2%`, `1.5MiB`, `1000`; default: from the measured noise
+    #[arg(long, value_name = "AMOUNT", value_parser = least, help_heading = "Method")]
     pub min_delta: Option<MinDelta>,
-    /// Compare shares of the total, cost per call, or costs as they are
+    /// Compare shares of the total, costs per call, or costs as they are
     #[arg(
         long,
         visible_alias = "normalise",
         value_enum,
         default_value_t,
         value_name = "BY",
-        help_heading = "How"
+        help_heading = "Method"
     )]
     pub normalize: NormalizeArg,
-    /// What the program got done before and after (requests, frames, files): `12000,9000`, or one number per run with
-    /// `:` between, as in `100:110:90,80:85`
-    #[arg(long, value_name = "BEFORE,AFTER", value_parser = work, help_heading = "How")]
+    /// Work done before and after (requests, frames, files): `12000,9000`, or one number per run separated by `:`, as in
+    /// `100:110:90,80:85`
+    #[arg(long, value_name = "BEFORE,AFTER", value_parser = work, help_heading = "Method")]
     pub work: Option<Work>,
     /// What changed in the code.
     #[command(flatten)]
@@ -104,22 +104,22 @@ pub struct DiffArgs {
 #[derive(ClapArgs)]
 #[command(next_help_heading = "What changed in the code")]
 pub struct CodeArgs {
-    /// As JSON, see docs/stages.md; for `--method stages`
+    /// A JSON list of changes, see docs/stages.md; for `--method stages`
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, group = "code")]
     pub changes: Option<PathBuf>,
-    /// Between the classes of two Java programs: folders, jars or class paths; for `--method stages`
+    /// Compare the classes of two Java programs: folders, jars or class paths; for `--method stages`
     #[arg(long, value_names = ["BEFORE", "AFTER"], num_args = 2, value_hint = ValueHint::AnyPath, group = "code")]
     pub classes: Vec<PathBuf>,
-    /// Between the sources in two folders: suspects come with the changes that explain them
+    /// Compare the sources in two folders, and list the changes that explain each suspect
     #[arg(long, value_names = ["BEFORE", "AFTER"], num_args = 2, value_hint = ValueHint::DirPath, group = "code")]
     pub source: Vec<PathBuf>,
-    /// Between two revisions of a git repository: suspects come with the changes and commits that explain them
+    /// Compare two revisions of a git repository, and list the changes and commits that explain each suspect
     #[arg(long, value_name = "FOLDER", value_hint = ValueHint::DirPath, group = "code")]
     pub repo: Option<PathBuf>,
-    /// The revision before; where the main branch was left unless given
+    /// The revision before; default: where the branch left the main branch
     #[arg(long, value_name = "REVISION", requires = "repo")]
     pub base: Option<String>,
-    /// The revision after; the files as they are unless given
+    /// The revision after; default: the working tree
     #[arg(long, value_name = "REVISION", requires = "repo")]
     pub head: Option<String>,
 }
@@ -129,9 +129,9 @@ pub enum MethodArg {
     /// The shortest explanation, with statistics over the runs
     #[default]
     Suspects,
-    /// The critical graph: which calls got slower, down to the innermost
+    /// The critical graph: the calls that got slower, down to the innermost
     CriticalGraph,
-    /// Differences by the code changes that touch them
+    /// Differences grouped by the code changes behind them
     Stages,
     /// Call paths ranked by their difference
     Paths,
@@ -142,7 +142,7 @@ pub enum NormalizeArg {
     /// Costs as they are
     #[default]
     None,
-    /// Every run has the same total: shares are compared
+    /// Shares of the total
     Total,
     /// Cost per call
     Calls,
@@ -156,7 +156,7 @@ pub fn least(text: &str) -> Result<MinDelta, AmountError> {
 }
 
 fn work(text: &str) -> Result<Work, String> {
-    let wrong = "work is two positive numbers, `12000,9000`, or one per run with `:` between, `100:110,80:85`";
+    let wrong = "expected two positive numbers such as `12000,9000`, or one per run separated by `:` such as `100:110,80:85`";
     let side = |text: &str| -> Option<Vec<f64>> {
         let number = |text: &str| {
             text.trim().parse::<f64>().ok().filter(|work| work.is_finite() && *work > 0.0)

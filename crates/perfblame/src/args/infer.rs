@@ -1,4 +1,4 @@
-//! What can be said to `perfblame infer`.
+//! Options of `perfblame infer`.
 
 use std::path::PathBuf;
 
@@ -8,22 +8,22 @@ use super::AnswerFiles;
 
 const EXAMPLES: &str = "\
 Examples:
-  perfblame infer perf.data                      where the time went: running, waiting, on what
+  perfblame infer perf.data                      where the time went: running, waiting, and for what
   perf script --ns | perfblame infer -           from a pipe
-  perfblame infer perf.data --paths              call paths by their cost, with a heat map
-  perfblame infer perf.data --html report.html   and a page
+  perfblame infer perf.data --paths              call paths by cost, with a heat map
+  perfblame infer perf.data --html report.html   also write an interactive page
   perfblame infer perf.data --format json | jq '.functions[0]'
   perfblame infer perf.data --instances --format json   every call with its interval
   perfblame diff good.data slow.data             two traces: what made it slower
 
-A trace is made with `perf record -k mono -e raw_syscalls:sys_enter -e raw_syscalls:sys_exit
+Record a trace with `perf record -k mono -e raw_syscalls:sys_enter -e raw_syscalls:sys_exit
 -e sched:sched_switch --call-graph dwarf -- COMMAND`.";
 
 /// Infer function latencies from a trace of system calls and context switches.
 ///
-/// Stacks that the kernel took at its own events tell how long functions ran, of any program and without its help: a
-/// function's call goes on as long as it stays on the stack in the same place. Every figure comes with what it lies
-/// between. Waiting belongs to the function that waits, by what it waits for.
+/// The kernel takes stacks at its own events. From these, perfblame infers how long the functions of any program ran: a
+/// call lasts as long as its function stays on the stack in the same place. Every figure has a lower and an upper bound.
+/// Waiting belongs to the function that waits, and is listed by what it waits for.
 #[derive(ClapArgs)]
 #[command(after_help = EXAMPLES)]
 pub struct InferArgs {
@@ -31,17 +31,17 @@ pub struct InferArgs {
     #[arg(value_name = "TRACE", value_hint = ValueHint::AnyPath)]
     pub trace: PathBuf,
 
-    /// Rank call paths by their cost
+    /// Rank call paths by cost
     #[arg(long, help_heading = "What to show")]
     pub paths: bool,
     /// List every inferred call with its thread, start and interval
     #[arg(long, help_heading = "What to show")]
     pub instances: bool,
-    /// Which latency of calls adds up to what functions and paths cost
-    #[arg(long, value_enum, default_value_t, value_name = "MODE", help_heading = "How")]
+    /// Which latency of a call to add up for functions and paths
+    #[arg(long, value_enum, default_value_t, value_name = "MODE", help_heading = "Method")]
     pub mode: ModeArg,
-    /// When a call goes on from one event to the next
-    #[arg(long, value_enum, default_value_t, value_name = "WHILE", help_heading = "How")]
+    /// When two events belong to the same call
+    #[arg(long, value_enum, default_value_t, value_name = "WHILE", help_heading = "Method")]
     pub continuity: ContinuityArg,
 
     /// Text for people, JSON for programs, HTML for a browser, DOT for Graphviz
@@ -71,12 +71,12 @@ pub enum InferFormat {
 
 #[derive(Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub enum ModeArg {
-    /// The expected one, within its bounds
+    /// The expected latency, within its bounds
     #[default]
     Estimate,
     /// From the first event of a call to its last
     Conservative,
-    /// From the first event of a call to the first without it
+    /// From the first event of a call to the first event without it
     Aggressive,
 }
 

@@ -1,4 +1,4 @@
-//! What can be said to `perfblame record`.
+//! Options of `perfblame record`.
 
 mod chrome;
 
@@ -13,14 +13,14 @@ pub use chrome::ChromeArgs;
 
 const EXAMPLES: &str = "\
 Examples:
-  perfblame record auto -- ./server --once               by whatever fits
+  perfblame record auto -- ./server --once               with a suitable profiler
   perfblame record auto --runs 5 --output before -- make bench
   perfblame record java --runs 5 -- java -jar app.jar input.xml
   perfblame record python --frequency 500 -- python3 job.py
   perfblame record native --call-graph dwarf,32768 -- ./parser big.json
-  perfblame record native --exact -- ./parser big.json   every call, with uftrace
-  perfblame record os -- ./server --once                 what runs and what waits, of any binary
-  perfblame record os --pid 4711 --duration 30s          of a process that runs already
+  perfblame record native --exact -- ./parser big.json   every call, through uftrace
+  perfblame record os -- ./server --once                 what any binary runs and waits for
+  perfblame record os --pid 4711 --duration 30s          a running process
   perfblame record chrome --url http://127.0.0.1:8080 --runs 5 --output before
   perfblame record chrome --url app/index.html --script click.js --cpu-throttle 4
   perfblame record chrome --flow checkout.json --runs 5
@@ -28,14 +28,14 @@ Examples:
 then
   perfblame diff before after                            what made it slower
 
-Exit status: the program's own when it failed (128 and the signal's number
-when a signal ended it), 2 when there is no profile, 130 when interrupted,
+Exit status: the program's own if it failed (128 plus the signal number
+if a signal ended it), 2 if there is no profile, 130 if interrupted,
 0 otherwise.";
 
-/// Make profiles: run a program under the profiler that fits, once or many times.
+/// Record profiles: run a program under a suitable profiler, once or many times.
 ///
-/// The program's output, its status and what it reads stay what they are; what perfblame says goes to standard error.
-/// Each run becomes one file, complete or not there, in a folder that `perfblame diff` takes as one side.
+/// The program's input, output and exit status stay the same; perfblame's own messages go to standard error. Each run
+/// becomes one complete file in a folder that `perfblame diff` takes as one side.
 #[derive(ClapArgs)]
 #[expect(
     clippy::struct_excessive_bools,
@@ -43,52 +43,52 @@ when a signal ended it), 2 when there is no profile, 130 when interrupted,
 )]
 #[command(after_help = EXAMPLES)]
 pub struct RecordArgs {
-    /// What the program is
+    /// The kind of program
     #[arg(value_enum)]
     pub what: WhatArg,
     /// The program and its arguments, after `--`
     #[arg(last = true, required_unless_present_any = ["pid", "all", "url", "flow"], value_name = "CMD")]
     pub command: Vec<OsString>,
 
-    /// Record this many runs; comparing wants three or more on each side
+    /// Record this many runs; comparisons need three or more on each side
     #[arg(short = 'n', long, default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), help_heading = "Runs")]
     pub runs: u32,
-    /// Run this many times before, without a profiler and without output
+    /// First run this many times without a profiler and without output
     #[arg(long, default_value_t = 0, value_name = "N", help_heading = "Runs")]
     pub warmup: u32,
-    /// End a run that takes longer than this: `90`, `500ms`, `2m`; web pages have 60 s unless given
+    /// Stop a run that takes longer than this: `90`, `500ms`, `2m`; default for web pages: 60 s
     #[arg(long, value_name = "TIME", value_parser = duration, help_heading = "Runs")]
     pub timeout: Option<Duration>,
-    /// What each run reads on standard input; without it, a single run reads what we do, unless that is a terminal
+    /// The standard input of each run; by default, a single run reads perfblame's own input unless that is a terminal
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Runs")]
     pub input: Option<PathBuf>,
-    /// Go on when the program fails, and do not fail for it
+    /// Continue if the program fails, and exit with status 0
     #[arg(long, help_heading = "Runs")]
     pub ignore_failure: bool,
 
-    /// Put the runs into this folder; a new one below `perfblame-runs`, named after the program, unless given
+    /// The folder for the runs; default: a new one below `perfblame-runs`, named after the program
     #[arg(short, long, value_name = "FOLDER", value_hint = ValueHint::DirPath, help_heading = "Files")]
     pub output: Option<PathBuf>,
-    /// Add to the runs that are in the folder already
+    /// Add to the existing runs in the folder
     #[arg(long, requires = "output", help_heading = "Files")]
     pub append: bool,
-    /// Keep what each run prints in files beside the runs instead of showing it
+    /// Write the output of each run to a file next to the runs instead of showing it
     #[arg(long, help_heading = "Files")]
     pub keep_output: bool,
 
-    /// Samples per second; more for short programs, unless given
+    /// Samples per second; by default, short programs get more
     #[arg(short = 'F', long, value_name = "HZ", value_parser = clap::value_parser!(u32).range(1..=100_000), help_heading = "Profiler")]
     pub frequency: Option<u32>,
-    /// How native stacks are walked: auto, fp (frame pointers), dwarf or dwarf,BYTES
+    /// How to unwind native stacks: auto, fp (frame pointers), dwarf or dwarf,BYTES
     #[arg(long, default_value = "auto", value_name = "HOW", value_parser = call_graph, help_heading = "Profiler")]
     pub call_graph: CallGraphArg,
-    /// What native samples count
+    /// The event that triggers native samples
     #[arg(long, value_enum, default_value_t, value_name = "EVENT", help_heading = "Profiler")]
     pub event: EventArg,
-    /// See every call instead of samples: of native programs through uftrace, of Java through perfblame's agent
+    /// Record every call instead of samples: native programs through uftrace, Java through perfblame's agent
     #[arg(long, help_heading = "Profiler")]
     pub exact: bool,
-    /// With `--exact`, count the calls of these Java packages only
+    /// With `--exact`, count only the calls of these Java packages
     #[arg(
         long,
         value_name = "PACKAGES",
@@ -97,37 +97,37 @@ pub struct RecordArgs {
         help_heading = "Profiler"
     )]
     pub packages: Vec<String>,
-    /// With `--exact`, the jar of the Java agent; the one beside this program unless given
+    /// With `--exact`, the jar of the Java agent; default: the one next to perfblame
     #[arg(long, value_name = "JAR", value_hint = ValueHint::FilePath, requires = "exact", help_heading = "Profiler")]
     pub agent: Option<PathBuf>,
-    /// With `os`, trace a process that runs already, and what it starts
-    #[arg(long, value_name = "PID", conflicts_with_all = ["command", "all"], help_heading = "Traces of the operating system")]
+    /// With `os`, trace a running process and its children
+    #[arg(long, value_name = "PID", conflicts_with_all = ["command", "all"], help_heading = "Operating system traces")]
     pub pid: Option<u32>,
     /// With `os`, trace everything on this machine
-    #[arg(long, conflicts_with = "command", help_heading = "Traces of the operating system")]
+    #[arg(long, conflicts_with = "command", help_heading = "Operating system traces")]
     pub all: bool,
-    /// With `os`, record for this long; 10 s of what runs already, unless given
-    #[arg(long, value_name = "TIME", value_parser = duration, help_heading = "Traces of the operating system")]
+    /// With `os`, record for this long; default for running processes: 10 s
+    #[arg(long, value_name = "TIME", value_parser = duration, help_heading = "Operating system traces")]
     pub duration: Option<Duration>,
-    /// With `os`, where stacks are taken: context switches (sched) and ticks of CPU time (cpu) unless given
+    /// With `os`, when to take stacks; default: context switches (sched) and ticks of CPU time (cpu)
     #[arg(
         long,
         value_enum,
         value_delimiter = ',',
         value_name = "KINDS",
-        help_heading = "Traces of the operating system"
+        help_heading = "Operating system traces"
     )]
     pub events: Vec<OsEventArg>,
-    /// With `os`, record every system call and every switch; servers can become three times slower
-    #[arg(long, help_heading = "Traces of the operating system")]
+    /// With `os`, record every system call and every switch; servers can get three times slower
+    #[arg(long, help_heading = "Operating system traces")]
     pub full: bool,
-    /// With `os`, keep no copies of the binaries beside the runs, which reading needs once they are updated or elsewhere
-    #[arg(long, help_heading = "Traces of the operating system")]
+    /// With `os`, do not copy the binaries to the runs; you need the copies after an update or on another machine
+    #[arg(long, help_heading = "Operating system traces")]
     pub without_binaries: bool,
-    /// Stop recording when the file has this size, while the program goes on: `200M`, `2G`; of web pages, the trace before it is packed
-    #[arg(long, value_name = "SIZE", value_parser = bytes, help_heading = "Traces of the operating system")]
+    /// Stop recording at this size while the program continues: `200M`, `2G`; for web pages, the limit of the uncompressed trace
+    #[arg(long, value_name = "SIZE", value_parser = bytes, help_heading = "Operating system traces")]
     pub max_size: Option<u64>,
-    /// Give the profiler one more argument; can be repeated
+    /// Pass an argument to the profiler; repeatable
     #[arg(
         long = "profiler-arg",
         value_name = "ARG",
@@ -139,14 +139,14 @@ pub struct RecordArgs {
     pub chrome: ChromeArgs,
 }
 
-/// What the program is.
+/// The kind of program.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum WhatArg {
-    /// Look at the command
+    /// Decide by the command
     Auto,
     /// Java: the JVM's flight recorder, in every JVM that a build tool or script starts
     Java,
-    /// Native code, or anything: Linux perf
+    /// Native code, or any other program: Linux perf
     Native,
     /// Python: py-spy, subprocesses included
     Python,
@@ -154,11 +154,11 @@ pub enum WhatArg {
     Node,
     /// Web pages: Chrome or Chromium, as its Performance panel records them
     Chrome,
-    /// Any binary, as the operating system sees it: what runs and what waits, without agents and without symbols
+    /// Any binary, as the operating system sees it: what it runs and waits for, without agent or symbols
     Os,
 }
 
-/// Where stacks are taken.
+/// When to take stacks.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum OsEventArg {
     Syscalls,
@@ -178,7 +178,7 @@ pub enum EventArg {
     /// CPU time, the same on every machine
     #[default]
     CpuClock,
-    /// The processor's cycles; CPU time where it has no counter
+    /// The processor's cycles; CPU time if it has no counter
     Cycles,
 }
 

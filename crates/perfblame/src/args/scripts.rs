@@ -1,4 +1,4 @@
-//! What can be said about scripts, wherever profiles are read.
+//! Options for the names of script functions, of all commands that read profiles.
 
 use std::path::PathBuf;
 
@@ -9,10 +9,10 @@ use perfblame_analysis::{ScriptLoading, ScriptNames};
 #[derive(ClapArgs)]
 #[command(next_help_heading = "Scripts")]
 pub struct ScriptArgs {
-    /// Where source maps are: a folder with all below it, or a map; can be repeated. Maps in the scripts, in the trace, beside the scripts and beside the profile are found anyway
+    /// A folder with source maps, or a single map; repeatable. perfblame always finds maps in scripts, in the trace, next to scripts and next to the profile
     #[arg(long, value_name = "DIR", value_hint = ValueHint::AnyPath)]
     pub source_maps: Vec<PathBuf>,
-    /// Hang callbacks of timers, animation frames and tasks under the function that asked for them
+    /// Show callbacks of timers, animation frames and tasks under the function that requested them
     #[arg(long)]
     pub async_stacks: bool,
 }

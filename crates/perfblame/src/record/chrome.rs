@@ -38,7 +38,7 @@ pub fn run(
     match outcome {
         Ok(()) => Ok(ExitCode::SUCCESS),
         Err(RecordError::Cancelled) => {
-            complain("recording was cancelled\n");
+            complain("recording cancelled\n");
             Ok(ExitCode::from(output::INTERRUPTED))
         }
         Err(error) => Err(error.into()),
@@ -114,10 +114,11 @@ impl RecordArgs {
             }
             (None, None) => {
                 return Err(Failure {
-                    what: "there is no page to record".to_owned(),
+                    what: "no page given".to_owned(),
                     why: String::new(),
                     help: Some(
-                        "name it: `perfblame record chrome --url http://127.0.0.1:8080`".to_owned(),
+                        "give its address: `perfblame record chrome --url http://127.0.0.1:8080`"
+                            .to_owned(),
                     ),
                 }
                 .into());
@@ -158,11 +159,10 @@ impl RecordArgs {
             || chrome.browser.is_given();
         if of_pages && self.what != WhatArg::Chrome {
             return Err(Failure {
-                what:
-                    "`--url`, `--flow`, `--script` and what is said of browsers are about web pages"
-                        .to_owned(),
+                what: "`--url`, `--flow`, `--script` and the browser options need `record chrome`"
+                    .to_owned(),
                 why: String::new(),
-                help: Some("say `perfblame record chrome …`".to_owned()),
+                help: Some("run `perfblame record chrome …`".to_owned()),
             });
         }
         let of_programs = !self.command.is_empty()
@@ -174,7 +174,7 @@ impl RecordArgs {
             || !self.profiler_args.is_empty();
         if of_programs && self.what == WhatArg::Chrome {
             return Err(Failure {
-                what: "a web page has no command, no input and no output, and its samples have their own pace"
+                what: "a web page has no command, input or output, and a fixed sampling rate"
                     .to_owned(),
                 why: String::new(),
                 help: Some("see \"Web pages\" in `perfblame record --help`".to_owned()),
@@ -236,7 +236,7 @@ pub fn read_flow(path: &Path) -> anyhow::Result<Flow> {
     .with_context(|| format!("cannot read {name}"))?;
     Flow::parse(&text).map_err(|error| {
         Failure {
-            what: format!("{name} is no flow that can be replayed"),
+            what: format!("{name} is not a valid flow"),
             why: error.to_string(),
             help: Some(
                 "export it from DevTools' Recorder panel as JSON; see docs/flows.md".to_owned(),

@@ -50,10 +50,10 @@ impl RecordArgs {
             return Ok(());
         }
         Err(Failure {
-            what: "`--pid`, `--all`, `--duration`, `--events` and `--full` are about traces of the operating system"
+            what: "`--pid`, `--all`, `--duration`, `--events` and `--full` need `record os`"
                 .to_owned(),
             why: String::new(),
-            help: Some("say `perfblame record os …`".to_owned()),
+            help: Some("run `perfblame record os …`".to_owned()),
         })
     }
 }
@@ -74,22 +74,21 @@ pub fn complete(run: &Recorded, with_binaries: bool) -> Vec<String> {
         nanos: signed(delay.nanos),
     });
     if let Err(error) = objects::append(path, &described(&contents.mapped), delays) {
-        said.push(format!("layers and packages could not be noted in {}: {error}", path.display()));
+        said.push(format!("cannot store layers and packages in {}: {error}", path.display()));
     }
     if with_binaries && let Some(folder) = path.parent() {
         match bring(&contents.mapped, &folder.join(objects::FOLDER)) {
             Ok(0) => {}
             Ok(left) => said.push(format!(
-                "{left} binaries were too large to be copied beside the runs; read the runs before they change"
+                "{left} binaries are too large to copy; read the runs before these binaries change"
             )),
-            Err(error) => said.push(format!("binaries could not be copied beside the runs: {error}")),
+            Err(error) => said.push(format!("cannot copy binaries next to the runs: {error}")),
         }
     }
     if contents.lost > 0 {
         let all = contents.samples.saturating_add(contents.switches).saturating_add(contents.lost);
         said.push(format!(
-            "{} events were lost, {:.1} % of all, as perf could not keep up; fewer come with a lower \
-             `--frequency` or without `--full`",
+            "{} events were lost ({:.1} % of all), because perf could not keep up; try a lower `--frequency` or no `--full`",
             contents.lost,
             100.0 * contents.lost as f64 / all as f64
         ));
@@ -148,10 +147,10 @@ fn cost(contents: &Contents, wall: Duration, tracer: Option<Duration>) -> String
     let span = contents.span.map_or(wall, |(first, last)| Duration::from_nanos(last - first));
     let share = 100.0 * taken.as_secs_f64() / span.as_secs_f64().max(1e-3);
     let own = tracer.map_or_else(String::new, |own| {
-        format!("; perf itself took {} of processor time", super::time(own))
+        format!("; perf itself took {} of CPU time", super::time(own))
     });
     format!(
-        "{} stacks were taken, which cost the traced threads about {}, {share:.1} % of the time recorded{own}",
+        "perf took {} stacks, which cost the traced threads about {} ({share:.1} % of the recorded time){own}",
         contents.samples,
         super::time(taken)
     )
@@ -171,8 +170,8 @@ mod tests {
         };
         assert_eq!(
             cost(&contents, Duration::ZERO, Some(Duration::from_millis(150))),
-            "1000 stacks were taken, which cost the traced threads about 6 ms, 0.6 % of the time recorded; \
-             perf itself took 150 ms of processor time"
+            "perf took 1000 stacks, which cost the traced threads about 6 ms (0.6 % of the recorded time); \
+             perf itself took 150 ms of CPU time"
         );
     }
 }

@@ -129,15 +129,14 @@ impl CallGraph {
         if plan.merged > 0 {
             builder.warn_many("call-graph-cut", plan.merged, || {
                 format!(
-                    "the call graph has too many contexts: those below {:.2e} of the whole or deeper than {} \
-                     frames are merged as truncated stacks",
+                    "the call graph has too many contexts; those below {:.2e} of the total or deeper than {} frames are merged as truncated stacks",
                     plan.threshold, plan::MAX_DEPTH
                 )
             });
         }
         if plan.cut_edges > 0 {
             builder.warn_many("call-graph-cycles", plan.cut_edges, || {
-                "recursive calls are cut where they close a cycle; their cost is at the outermost call".to_owned()
+                "recursive calls are cut where they close a cycle; their cost counts for the outermost call".to_owned()
             });
         }
         plan.emit(&self, &order, builder, thread);

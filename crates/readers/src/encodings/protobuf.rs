@@ -40,7 +40,7 @@ impl From<ProtobufFault> for ReadError {
                 ReadErrorKind::Malformed("an integer of more than ten bytes".to_owned())
             }
             FaultKind::BadTag => {
-                ReadErrorKind::Malformed("bytes that start no protobuf field".to_owned())
+                ReadErrorKind::Malformed("bytes that do not start a protobuf field".to_owned())
             }
         };
         Self::new(kind).at(fault.offset)

@@ -114,7 +114,7 @@ fn header(bytes: &[u8], start: usize) -> Result<ArtHeader, ReadError> {
         2 => 10,
         3 => usize::from(at(16).ok_or_else(truncated)?),
         _ => {
-            let message = format!("version {version} of ART's method traces is not known");
+            let message = format!("version {version} of ART's method traces is not supported");
             return Err(ReadError::unsupported(message).at(start as u64 + 4));
         }
     };
@@ -362,7 +362,7 @@ impl<'a> Calls<'a> {
                         break;
                     }
                     self.builder.warn("calls-without-end", || {
-                        "calls whose end is missing end with their callers".to_owned()
+                        "calls without an end were closed with their callers".to_owned()
                     });
                 }
             }

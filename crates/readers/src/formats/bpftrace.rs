@@ -25,7 +25,7 @@ pub const FORMAT: Format = Format {
     read,
     tracer: Some(Tracer {
         read: None,
-        how_to_record_stacks: "maps have stacks and no times; record events with the script docs/os-events.bt",
+        how_to_record_stacks: "maps have stacks but no times; record events with the script docs/os-events.bt",
     }),
 };
 
@@ -84,7 +84,7 @@ pub fn read(input: Input, options: &ReadOptions) -> Result<Profile, ReadError> {
                 } else if !trim(line).is_empty() && !line.starts_with(b"Attaching ") {
                     builder.warn("damaged-lines", || {
                         format!(
-                            "lines that are no part of a map were left out, first: {}",
+                            "lines that do not belong to a map were left out; the first is {}",
                             excerpt(line)
                         )
                     });

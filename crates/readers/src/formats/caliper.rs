@@ -279,7 +279,7 @@ mod tests {
             (no path) 1000000 1000000
             main,x 750000 500000
               f 250000 250000
-            1 × damaged-records: records that are cut off or refer to nothing were left out
+            1 × damaged-records: records that are cut off or have dangling references were left out
         "]]
         .assert_eq(&describe(&parse(CALI)));
     }

@@ -81,7 +81,7 @@ pub fn read(input: Input, options: &ReadOptions) -> Result<Profile, ReadError> {
     if file.events.is_empty() {
         return Err(ReadError::malformed(
             offset - 1,
-            "no `events:` line: the file does not say what its costs are",
+            "there is no `events:` line, so the meaning of the costs is unknown",
         ));
     }
     let mut metrics = Vec::new();
@@ -136,7 +136,7 @@ fn check_totals(builder: &mut ProfileBuilder, file: &lines::CallgrindFile) {
         if found != *expected {
             let event = file.events.get(row).map_or("", String::as_str);
             builder.warn("totals-differ", || {
-                format!("the costs of {event} add up to {found}, the file says {expected}")
+                format!("the costs of {event} add up to {found}, but the file states {expected}")
             });
         }
     }
@@ -222,7 +222,7 @@ mod tests {
                       fib starts 5 in fib.c [0, 4]
                 Ir count 12
                 calls count 6
-                1 call-graph-cycles: recursive calls are cut where they close a cycle; their cost is at the outermost call
+                1 call-graph-cycles: recursive calls are cut where they close a cycle; their cost counts for the outermost call
             "]],
         );
     }
@@ -265,13 +265,13 @@ mod tests {
         check(
             "events: Ir\nsummary: 10\n5 1\nfn=main\nnonsense\n1 x\n1 4\nzzz=3\n-5 3\n99999999999999999999 1\n",
             Grain::Functions,
-            &expect![[r"
+            &expect![[r#"
                 main in - [4, 0]
                 Ir count 4
                 calls count 0
-                6 damaged-lines: lines that contradict the format were left out, first at byte 23
-                1 totals-differ: the costs of Ir add up to 4, the file says 10
-            "]],
+                6 damaged-lines: invalid lines were left out, first at byte 23
+                1 totals-differ: the costs of Ir add up to 4, but the file states 10
+            "#]],
         );
     }
 

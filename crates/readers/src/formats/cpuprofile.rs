@@ -50,7 +50,7 @@ pub fn read(input: Input, options: &ReadOptions) -> Result<Profile, ReadError> {
         let offset = fault.offset();
         builder.warn("cut-off", || {
             let what = ReadError::from(fault);
-            format!("the profile cannot be read beyond byte {offset} ({what}); what came before was kept")
+            format!("the profile cannot be read beyond byte {offset} ({what}); the part before it was kept")
         });
     }
     chunk.repair_times(&mut builder);

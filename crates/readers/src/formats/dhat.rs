@@ -36,7 +36,7 @@ pub fn read(input: Input, options: &ReadOptions) -> Result<Profile, ReadError> {
         Some(2) => {}
         version => {
             let version = version.map_or("unknown".to_owned(), |number| number.to_string());
-            let what = format!("DHAT files of version {version} are not known; version 2 is");
+            let what = format!("DHAT files of version {version} are not supported, only version 2");
             return Err(ReadError::unsupported(what));
         }
     }
@@ -58,7 +58,7 @@ pub fn read(input: Input, options: &ReadOptions) -> Result<Profile, ReadError> {
             match row.and_then(|row| frames.get(row)) {
                 Some(frame) => stack.push(*frame),
                 None => builder.warn("unknown-frames", || {
-                    "frames that the table does not hold were left out of stacks".to_owned()
+                    "frames that are not in the table were left out of stacks".to_owned()
                 }),
             }
         }
@@ -220,7 +220,7 @@ mod tests {
               malloc 10 10
             main 100 0
               malloc 100 100
-            1 × unknown-frames: frames that the table does not hold were left out of stacks
+            1 × unknown-frames: frames that are not in the table were left out of stacks
             1 × empty-stacks: places without a stack were left out
         "]]
         .assert_eq(&describe(&profile));

@@ -85,7 +85,7 @@ pub fn read(input: Input, options: &ReadOptions) -> Result<Profile, ReadError> {
                         builder.count_samples(count);
                     }
                     None => builder.warn("damaged-lines", || {
-                        format!("counts without a stack were left out, first: {count}")
+                        format!("counts without a stack were left out; the first is {count}")
                     }),
                 }
                 stack.clear();
@@ -93,7 +93,10 @@ pub fn read(input: Input, options: &ReadOptions) -> Result<Profile, ReadError> {
             }
             if !(line.starts_with(b" ") || line.starts_with(b"\t")) {
                 builder.warn("damaged-lines", || {
-                    format!("lines that are no frame were left out, first: {}", excerpt(line))
+                    format!(
+                        "lines that are not frames were left out; the first is {}",
+                        excerpt(line)
+                    )
                 });
                 continue;
             }

@@ -117,7 +117,7 @@ impl FirefoxReader {
         while let Some((cursor, level)) = todo.pop() {
             if level > PROCESS_LEVELS {
                 self.builder.warn("nested-processes", || {
-                    "processes inside processes inside processes were left out".to_owned()
+                    "processes nested more than twice were left out".to_owned()
                 });
                 continue;
             }
@@ -145,8 +145,7 @@ impl FirefoxReader {
         // The browser's own profiles come so too, but there most functions are JavaScript's.
         if meta.has_no_names && !meta.is_firefox {
             builder.warn("addresses-only", || {
-                "native functions are addresses, as their names were not looked up: load the file with \
-                 `samply load` on the machine that recorded it and download it from the profiler's page"
+                "native functions are addresses, because the file has no symbols; load it with `samply load` on the machine that recorded it, and download it from the profiler's page"
                     .to_owned()
             });
         }

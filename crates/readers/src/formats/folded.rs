@@ -419,7 +419,7 @@ impl FoldedReader {
             return;
         }
         self.builder.warn("damaged-lines", || {
-            format!("lines without a count were left out, first: {}", excerpt(line))
+            format!("lines without a count were left out; the first is {}", excerpt(line))
         });
     }
 

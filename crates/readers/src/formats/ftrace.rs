@@ -33,8 +33,7 @@ pub const FORMAT: Format = Format {
     read,
     tracer: Some(Tracer {
         read: Some(read_trace),
-        how_to_record_stacks: "record stacks: `echo 1 > options/stacktrace` and `echo 1 > options/userstacktrace` in \
-             /sys/kernel/tracing, or `trace-cmd record -T -O userstacktrace`; `perfblame record os` needs neither",
+        how_to_record_stacks: "record stacks: `echo 1 > options/stacktrace` and `echo 1 > options/userstacktrace` in /sys/kernel/tracing, or use `trace-cmd record -T -O userstacktrace` or `perfblame record os`",
     }),
 };
 
@@ -217,8 +216,7 @@ impl FtraceReader {
         }
         if text.starts_with(b"<") || text.starts_with(b"0x") || text.starts_with(b"??") {
             events.builder.warn("frames-without-object", || {
-                "frames of the program are nothing but addresses; `echo 1 > options/sym-userobj` \
-                 and a `trace_pipe` that is read while the program runs name its objects"
+                "frames of the program are only addresses; for names of objects, use `echo 1 > options/sym-userobj` and read `trace_pipe` while the program runs"
                     .to_owned()
             });
         }
@@ -250,7 +248,7 @@ impl Lines for FtraceReader {
                 self.current = owner.map(|_| (cpu, user.is_none()));
                 if owner.is_none() {
                     events.builder.warn("stacks-without-event", || {
-                        "stacks whose event is not in the text were left out".to_owned()
+                        "stacks without an event in the text were left out".to_owned()
                     });
                 }
                 let first = user.and_then(|first| first.strip_prefix(b"=>"));

@@ -146,7 +146,7 @@ fn read_table(bytes: &[u8], builder: &mut ProfileBuilder) -> Result<(), ReadErro
         }
         let Some(row) = row(&text, counted, &totals) else {
             builder.warn("damaged-lines", || {
-                format!("lines without all their columns were left out, first: {}", excerpt(line))
+                format!("lines with missing columns were left out; the first is {}", excerpt(line))
             });
             continue;
         };
@@ -229,7 +229,7 @@ fn read_json(bytes: &[u8], builder: &mut ProfileBuilder) -> Result<(), ReadError
             (Some(frame), None) => Some(builder.root(*frame)),
             (None, _) => {
                 builder.warn("damaged-records", || {
-                    "contexts of an unknown cost centre were given to their caller".to_owned()
+                    "contexts of an unknown cost centre count for their caller".to_owned()
                 });
                 parent
             }

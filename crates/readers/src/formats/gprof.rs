@@ -16,7 +16,7 @@ use crate::input::Input;
 /// This format's row in the table.
 pub const FORMAT: Format = Format {
     name: "gprof",
-    producers: "GNU gprof, AIX gprof and others of its kind",
+    producers: "GNU gprof, AIX gprof and similar tools",
     sniff,
     read,
     tracer: None,
@@ -78,7 +78,7 @@ pub fn read(input: Input, options: &ReadOptions) -> Result<Profile, ReadError> {
         }
     }
     if !graphed {
-        let help = "run gprof without -p or -Q, so that it prints the call graph too";
+        let help = "run gprof without -p or -Q, so that it also prints the call graph";
         return Err(ReadError::unsupported("the report has no call graph").help(help));
     }
     let cpu = builder.metric(metric);
@@ -128,7 +128,7 @@ pub fn read(input: Input, options: &ReadOptions) -> Result<Profile, ReadError> {
     }
     if damaged > 0 {
         builder.warn_many("damaged-lines", damaged, || {
-            "lines that are no part of the call graph were left out".to_owned()
+            "lines that do not belong to the call graph were left out".to_owned()
         });
     }
     graph.expand(&mut builder, None);

@@ -42,7 +42,7 @@ fn read(input: Input, options: &ReadOptions) -> Result<Profile, ReadError> {
         let offset = fault.offset();
         builder.warn("cut-off", || {
             let what = ReadError::from(fault);
-            format!("the profile cannot be read beyond byte {offset} ({what}); what came before was kept")
+            format!("the profile cannot be read beyond byte {offset} ({what}); the part before it was kept")
         });
     }
     let listed = !chunk.samples.is_empty();

@@ -87,12 +87,12 @@ pub fn read(input: Input, options: &ReadOptions) -> Result<Profile, ReadError> {
 fn read_beside(folder: Option<&Path>, options: &ReadOptions) -> Result<Profile, ReadError> {
     let tree = folder.map(|folder| folder.join("experiment.xml"));
     let Some(tree) = tree.filter(|tree| tree.is_file()) else {
-        let what = "this holds the values of one rank; the tree is in experiment.xml";
-        return Err(ReadError::unsupported(what).help("name the experiment.xml of the database"));
+        let what = "this file has the values of one rank; the tree is in experiment.xml";
+        return Err(ReadError::unsupported(what).help("give the experiment.xml of the database"));
     };
     let input = Input::open(&tree)?;
     if !sniff(&input) || input.head().starts_with(METRIC_DB) {
-        return Err(ReadError::unsupported("the experiment.xml beside it is not HPCToolkit's"));
+        return Err(ReadError::unsupported("the experiment.xml next to it is not from HPCToolkit"));
     }
     read(input, options)
 }
@@ -273,7 +273,7 @@ impl HpctoolkitReader {
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let bytes = std::fs::read(path).unwrap_or_default();
         let Some((rows, columns)) = header(&bytes) else {
-            self.builder.warn("damaged-metrics", || format!("{name} is no metric database"));
+            self.builder.warn("damaged-metrics", || format!("{name} is not a metric database"));
             return false;
         };
         let thread = self.thread(&name);
@@ -325,7 +325,7 @@ impl HpctoolkitReader {
             }
         }
         self.builder.warn("no-metric-files", || {
-            "the .metric-db files are not beside the file: values are sums over ranks, to six digits"
+            "the .metric-db files are missing; values are sums over ranks with six digits"
                 .to_owned()
         });
     }
@@ -372,7 +372,7 @@ mod tests {
             cpu 6500 ns
             main 6500 4000
               memcpy 2500 2500
-            1 × no-metric-files: the .metric-db files are not beside the file: values are sums over ranks, to six digits
+            1 × no-metric-files: the .metric-db files are missing; values are sums over ranks with six digits
         "]].assert_eq(&describe(&crate::read(input, &ReadOptions::default()).unwrap()));
     }
 

@@ -250,7 +250,7 @@ fn cursor(builder: &mut ProfileBuilder, trace: Option<&HprofTrace>, deepest: usi
 
 fn damaged(builder: &mut ProfileBuilder, line: &str) {
     builder.warn("damaged-lines", || {
-        format!("lines that make no sense were left out, first: {}", excerpt(line.as_bytes()))
+        format!("unreadable lines were left out; the first is {}", excerpt(line.as_bytes()))
     });
 }
 
@@ -333,7 +333,7 @@ mod tests {
              \x20  3 10.00% 100.00%      1 300003 a.Main.read\n\
              \x20  4 nonsense\n\
              CPU SAMPLES END\n",
-            &expect![[r"
+            &expect![[r#"
                 (no stack) 1 1
                 (truncated) 3 0
                   a.Main.load 3 0
@@ -343,8 +343,8 @@ mod tests {
                   a.Main.parse 6 0
                     java.util.HashMap.get 6 6
                 samples 10 count
-                1 x damaged-lines: lines that make no sense were left out, first:    4 nonsense
-            "]],
+                1 x damaged-lines: unreadable lines were left out; the first is    4 nonsense
+            "#]],
         );
     }
 

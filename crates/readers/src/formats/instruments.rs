@@ -69,7 +69,10 @@ pub fn read(input: Input, options: &ReadOptions) -> Result<Profile, ReadError> {
         let text = shown(line);
         let Some(row) = row(&text) else {
             builder.warn("damaged-lines", || {
-                format!("lines without cost and symbol were left out, first: {}", excerpt(line))
+                format!(
+                    "lines without cost and symbol were left out; the first is {}",
+                    excerpt(line)
+                )
             });
             continue;
         };

@@ -94,7 +94,7 @@ pub fn read(input: Input, options: &ReadOptions) -> Result<Profile, ReadError> {
             // Behind a chunk that is still being written stand events whose stacks are not written yet.
             let code = if unfinished { "unflushed-bytes" } else { "damaged-bytes" };
             recording.builder.warn_many(code, skipped, || {
-                format!("bytes that belong to no chunk were left out, first at byte {first}")
+                format!("bytes outside of chunks were left out, first at byte {first}")
             });
             continue;
         };
@@ -113,7 +113,8 @@ pub fn read(input: Input, options: &ReadOptions) -> Result<Profile, ReadError> {
     if recording.chunks == 0 && unfinished {
         let what =
             "the recording was cut off in its first second, before anything in it could be read";
-        let help = "let the virtual machine run a little longer, or end the recording with `jcmd <pid> JFR.stop`";
+        let help =
+            "let the JVM run a little longer, or stop the recording with `jcmd <pid> JFR.stop`";
         return Err(ReadError::malformed(0, what).help(help));
     }
     if recording.chunks == 0 {

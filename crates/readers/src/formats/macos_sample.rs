@@ -96,7 +96,7 @@ pub fn read(input: Input, options: &ReadOptions) -> Result<Profile, ReadError> {
         let Some((indent, count, text)) = row(line) else {
             builder.warn("damaged-lines", || {
                 format!(
-                    "lines that are no part of the call graph were left out, first: {}",
+                    "lines that do not belong to the call graph were left out; the first is {}",
                     excerpt(line)
                 )
             });

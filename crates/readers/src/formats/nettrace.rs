@@ -75,9 +75,8 @@ pub fn read(input: Input, options: &ReadOptions) -> Result<Profile, ReadError> {
     methods.sort();
     modules.sort();
     if methods.is_empty() && modules.is_empty() {
-        builder.warn("no-methods", || {
-            "the trace does not say which methods there are: frames are addresses".to_owned()
-        });
+        builder
+            .warn("no-methods", || "the trace has no methods, so frames are addresses".to_owned());
     }
     let mut samples = NettraceSamples::new(&mut builder, &trace, methods, modules);
     let (_, blocks) = NettraceBlocks::open(&bytes)?;
@@ -88,9 +87,8 @@ pub fn read(input: Input, options: &ReadOptions) -> Result<Profile, ReadError> {
             NettraceBlock::Events(events) => {
                 for event in events {
                     let Ok(event) = event else {
-                        builder.warn("damaged-records", || {
-                            "events that contradict the format were left out".to_owned()
-                        });
+                        builder
+                            .warn("damaged-records", || "invalid events were left out".to_owned());
                         break;
                     };
                     samples.take(&mut builder, &tables, &event);

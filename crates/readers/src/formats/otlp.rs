@@ -172,7 +172,7 @@ fn read_framed(
 
 fn warn_damaged(builder: &mut ProfileBuilder, fault: ProtobufFault) {
     builder.warn("damaged-records", || {
-        format!("records that contradict the format were left out, first at byte {}", fault.offset)
+        format!("invalid records were left out, first at byte {}", fault.offset)
     });
 }
 
@@ -434,7 +434,7 @@ mod tests {
         let input = Input::from_bytes(text.as_bytes().to_vec()).unwrap();
         assert!(sniff(&input));
         let error = read(input, &ReadOptions::default()).unwrap_err();
-        assert_eq!(error.to_string(), "this is JSON of OpenTelemetry profiles before version 1.8");
+        assert_eq!(error.to_string(), "this is OpenTelemetry JSON from before version 1.8");
     }
 
     #[test]

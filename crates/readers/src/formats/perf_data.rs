@@ -92,7 +92,7 @@ fn read_recording(
     sink: Option<&mut dyn EventSink>,
 ) -> Result<(Profile, Option<Placement>), ReadError> {
     let Some(opening) = opening(input.head()) else {
-        return Err(ReadError::malformed(0, "no perf.data magic"));
+        return Err(ReadError::malformed(0, "the file does not start like perf.data"));
     };
     let mut origin = origin_of(input.path());
     match opening.shape {
@@ -120,9 +120,11 @@ fn read_recording(
             let (mut profile, placement) = read_records(file.take(size), start, options, sink)?;
             let cut = match data.size {
                 None => Some(
-                    "perf was stopped before it could finish the file; names and build ids are missing",
+                    "perf was stopped before it finished the file; names and build ids are missing",
                 ),
-                Some(size) if size > there => Some("the file is cut off; what is there was read"),
+                Some(size) if size > there => {
+                    Some("the file is cut off; the available part was read")
+                }
                 Some(_) => None,
             };
             if let Some(message) = cut
@@ -196,7 +198,7 @@ pub fn contents(input: Input) -> Result<Contents, ReadError> {
 /// What is before the first record, and the records.
 fn opened(input: Input) -> Result<(ByteOrder, Recording, Box<dyn Read + Send>), ReadError> {
     let Some(opening) = opening(input.head()) else {
-        return Err(ReadError::malformed(0, "no perf.data magic"));
+        return Err(ReadError::malformed(0, "the file does not start like perf.data"));
     };
     Ok(match opening.shape {
         Shape::Pipe => {

@@ -267,7 +267,10 @@ impl<'s> PerfScriptReader<'s> {
             return self.frame(FrameLine { whole: trim(blank.unwrap_or(text)), digits: 0 });
         }
         self.builder.warn("damaged-lines", || {
-            format!("lines that are no part of a sample were left out, first: {}", excerpt(text))
+            format!(
+                "lines that do not belong to a sample were left out; the first is {}",
+                excerpt(text)
+            )
         });
     }
 
@@ -311,7 +314,7 @@ impl<'s> PerfScriptReader<'s> {
             return trace.lost(&mut self.builder, lost.unwrap_or(1));
         }
         self.builder.warn_many("lost-samples", lost.unwrap_or(1), || {
-            "the kernel lost samples: record at a lower rate or with larger buffers".to_owned()
+            "the kernel lost samples; record at a lower rate or with larger buffers".to_owned()
         });
     }
 
@@ -441,8 +444,7 @@ impl<'s> PerfScriptReader<'s> {
     fn end_without_header(&mut self) {
         if self.headers > 0 {
             self.builder.warn("samples-without-header", || {
-                "stacks without the line that names process and event were counted as one \
-                 sample each of an unknown thread"
+                "stacks without a line that names process and event count as one sample each of an unknown thread"
                     .to_owned()
             });
         }

@@ -220,8 +220,7 @@ impl Lines for PerfTraceReader {
                 // A call that never returns has none, and `?` for its result.
                 if took.is_none() && time.is_some() && !fields.ends_with(b"= ?") {
                     events.builder.warn("calls-without-duration", || {
-                        "calls have no duration that can be true; where they end is not known"
-                            .to_owned()
+                        "calls have an impossible duration; their end is unknown".to_owned()
                     });
                 }
                 (Says::Call(took), name.into_owned())
@@ -253,7 +252,7 @@ impl Lines for PerfTraceReader {
         self.close(events);
         if !self.unfinished.is_empty() {
             events.builder.warn_many("unfinished-calls", self.unfinished.len() as u64, || {
-                "calls whose end is not in the text were left out".to_owned()
+                "calls without an end in the text were left out".to_owned()
             });
         }
     }

@@ -71,7 +71,7 @@ mod tests {
             crate::read(Input::from_bytes(bytes).unwrap(), &ReadOptions::default()).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "perfblame at byte 10: the file has version 7; this perfblame reads versions up to 1"
+            "perfblame at byte 10: the file has version 7, but this perfblame reads versions only up to 1"
         );
         assert_eq!(error.help.as_deref(), Some("update perfblame"));
     }

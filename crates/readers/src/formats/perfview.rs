@@ -177,7 +177,7 @@ impl PerfviewReader {
             match (self.places.get(&next), self.stacks.get(&next)) {
                 (Some(known), _) if known.open => {
                     self.builder.warn("broken-stacks", || {
-                        "stacks that call themselves were cut".to_owned()
+                        "stacks that contain themselves were cut".to_owned()
                     });
                     break PerfviewPlace::default();
                 }
@@ -334,7 +334,7 @@ mod tests {
             Main<T>() 2500 1000
               ? 1500 1500
             1 × empty-stacks: samples without a stack are counted but have no place in the tree
-            1 × broken-stacks: stacks that call themselves were cut
+            1 × broken-stacks: stacks that contain themselves were cut
             1 × unknown-frames: frames that do not exist were left out of stacks
         "]]
         .assert_eq(&describe(&profile));

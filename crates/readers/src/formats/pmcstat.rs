@@ -78,7 +78,10 @@ pub fn read(input: Input, options: &ReadOptions) -> Result<Profile, ReadError> {
                     Some(builder.metric(Metric::sampled(name, Unit::Other("samples".to_owned()))));
             } else if !text.trim().is_empty() {
                 builder.warn("damaged-lines", || {
-                    format!("lines without share and count were left out, first: {}", excerpt(line))
+                    format!(
+                        "lines without share and count were left out; the first is {}",
+                        excerpt(line)
+                    )
                 });
             }
             continue;

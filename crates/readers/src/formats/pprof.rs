@@ -116,7 +116,7 @@ pub fn read(input: Input, options: &ReadOptions) -> Result<Profile, ReadError> {
     if tables.sample_types.is_empty() {
         return Err(ReadError::malformed(
             0,
-            "no sample type: the profile does not say what its values measure",
+            "there is no sample type, so the meaning of the values is unknown",
         ));
     }
     let columns = metrics(&mut builder, &tables);
@@ -133,7 +133,7 @@ pub fn read(input: Input, options: &ReadOptions) -> Result<Profile, ReadError> {
 
 fn warn_damaged(builder: &mut ProfileBuilder, fault: ProtobufFault) {
     builder.warn("damaged-records", || {
-        format!("records that contradict the format were left out, first at byte {}", fault.offset)
+        format!("invalid records were left out, first at byte {}", fault.offset)
     });
 }
 
@@ -382,19 +382,19 @@ mod tests {
             with_strings(bytes),
             &ReadOptions::default(),
             &expect![[r#"
-            3 samples
-            cpu ns 20000000 period Some(10000000)
-            samples count 3 period None
-             [unknown] in "" Application line None at None None
-              main in "/bin/prog" Application line Some(10) at None None
-             (truncated) in "" Runtime line None at None None
-             main in "/bin/prog" Application line Some(10) at None None
-            period: cpu 10 milliseconds
-            1 unknown-locations: samples refer to locations that are not in the file
-            1 samples-without-stack: samples without a stack are kept as truncated
-            1 samples-with-odd-values: samples have more or fewer values than the file has sample types
-            1 damaged-records: records that contradict the format were left out, first at byte 161
-        "#]],
+                3 samples
+                cpu ns 20000000 period Some(10000000)
+                samples count 3 period None
+                 [unknown] in "" Application line None at None None
+                  main in "/bin/prog" Application line Some(10) at None None
+                 (truncated) in "" Runtime line None at None None
+                 main in "/bin/prog" Application line Some(10) at None None
+                period: cpu 10 milliseconds
+                1 unknown-locations: samples refer to locations that are not in the file
+                1 samples-without-stack: samples without a stack are kept as truncated
+                1 samples-with-odd-values: samples have more or fewer values than the file has sample types
+                1 damaged-records: invalid records were left out, first at byte 161
+            "#]],
         );
     }
 

@@ -43,7 +43,7 @@ pub fn read(input: Input, options: &ReadOptions) -> Result<Profile, ReadError> {
     let bytes = input.read_all()?;
     let (values, root) = PythonValues::read(&bytes)?;
     let PythonValue::Dict(entries) = values.get(root) else {
-        return Err(ReadError::malformed(0, "the profile is no dictionary"));
+        return Err(ReadError::malformed(0, "the profile is not a dictionary"));
     };
     let mut builder = options.builder();
     let wall = builder.metric(Metric::exact("wall", Unit::Nanoseconds));
@@ -54,7 +54,7 @@ pub fn read(input: Input, options: &ReadOptions) -> Result<Profile, ReadError> {
         let parts = functions.find(&mut builder, &mut graph, *key).zip(stats(&values, *entry));
         let Some((function, stats)) = parts else {
             builder.warn("damaged-records", || {
-                "entries that are no statistics of a function were left out".to_owned()
+                "entries that are not statistics of a function were left out".to_owned()
             });
             continue;
         };

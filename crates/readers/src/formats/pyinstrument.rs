@@ -81,7 +81,7 @@ fn tree(root: JsonValue, wall: MetricId, builder: &mut ProfileBuilder) {
         }
         if own < -1000 {
             builder.warn("negative-self", || {
-                "frames whose callees take longer than they do have no time of their own".to_owned()
+                "frames whose callees take longer than themselves have zero self time".to_owned()
             });
         }
         builder.add(at, None, wall, own.max(0));

@@ -35,7 +35,7 @@ fn read(input: Input, options: &ReadOptions) -> Result<Profile, ReadError> {
     let bytes = input.read_all()?;
     let (document, fault) = parse_prefix(&bytes);
     let Some(recording) = document.root().get("recording") else {
-        let missing = || ReadError::malformed(0, "there is no recording in it");
+        let missing = || ReadError::malformed(0, "it contains no recording");
         return Err(fault.map_or_else(missing, ReadError::from));
     };
     let mut builder = options.builder();
@@ -44,7 +44,7 @@ fn read(input: Input, options: &ReadOptions) -> Result<Profile, ReadError> {
         let offset = fault.offset();
         builder.warn("cut-off", || {
             let what = ReadError::from(fault);
-            format!("the recording cannot be read beyond byte {offset} ({what}); what came before was kept")
+            format!("the recording cannot be read beyond byte {offset} ({what}); the part before it was kept")
         });
     }
     let traces = elements(recording, "sampleStackTraces");

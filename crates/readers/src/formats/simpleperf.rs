@@ -49,7 +49,7 @@ pub fn read(input: Input, options: &ReadOptions) -> Result<Profile, ReadError> {
         .map_or(0, |bytes| u16::from(bytes[0]) | u16::from(bytes[1]) << 8);
     if version != 1 {
         return Err(ReadError::unsupported(format!(
-            "version {version} of simpleperf's export is not known"
+            "version {version} of simpleperf's export is not supported"
         ))
         .at(10));
     }
@@ -77,7 +77,7 @@ pub fn read(input: Input, options: &ReadOptions) -> Result<Profile, ReadError> {
 
 fn warn_damaged(builder: &mut ProfileBuilder, fault: ProtobufFault) {
     builder.warn("damaged-records", || {
-        format!("records that contradict the format were left out, first at byte {}", fault.offset)
+        format!("invalid records were left out, first at byte {}", fault.offset)
     });
 }
 

@@ -79,7 +79,7 @@ pub fn read(input: Input, options: &ReadOptions) -> Result<Profile, ReadError> {
     let mut faults = Vec::from_iter(parts.find(&mut Cursor::new(&bytes), &mut builder).err());
     let Some(mut shared) = parts.frames else {
         let help = "speedscope files keep their frames in `shared.frames`; this one looks cut off";
-        let what = "there are no frames in it";
+        let what = "it contains no frames";
         return Err(ReadError::malformed(bytes.len() as u64, what).help(help));
     };
     let mut frames = Vec::new();
@@ -344,7 +344,7 @@ impl SpeedscopeReader {
         while cursor.next_element()? {
             if cursor.peek()? != JsonKind::Object {
                 cursor.skip_value()?;
-                self.builder.warn("damaged-profiles", || "a profile is no object".to_owned());
+                self.builder.warn("damaged-profiles", || "a profile is not an object".to_owned());
                 continue;
             }
             cursor.begin_object()?;
@@ -367,7 +367,7 @@ impl SpeedscopeReader {
             other => {
                 self.builder.warn("unknown-profiles", || {
                     format!(
-                        "a profile of type `{other}` was left out; sampled and evented are known"
+                        "a profile of type `{other}` was left out; only sampled and evented are supported"
                     )
                 });
                 Ok(())
@@ -399,14 +399,14 @@ impl SpeedscopeReader {
             };
             let Some(weight) = weight else {
                 self.builder.warn("damaged-weights", || {
-                    "samples without a weight count as samples and weigh nothing".to_owned()
+                    "samples without a weight count as samples with weight zero".to_owned()
                 });
                 self.add(stack, thread, [count_metric, weight_metric], 0, time);
                 continue;
             };
             if !stack.whole {
                 self.builder.warn("unknown-frames", || {
-                    "frames that `shared.frames` does not hold were left out of stacks".to_owned()
+                    "frames that are not in `shared.frames` were left out of stacks".to_owned()
                 });
             }
             self.add(stack, thread, [count_metric, weight_metric], weight, time);

@@ -66,7 +66,7 @@ pub fn read(input: Input, options: &ReadOptions) -> Result<Profile, ReadError> {
     }
     if let Some(missed) = number("missed_samples").filter(|missed| *missed > 0) {
         reader.builder.warn_many("missed-samples", missed as u64, || {
-            "samples that the profiler could not take".to_owned()
+            "samples that the profiler missed".to_owned()
         });
     }
     Ok(reader.builder.finish())
@@ -193,7 +193,7 @@ impl StackprofReader {
         }
         self.builder.count_samples(samples.unsigned_abs());
         self.builder.warn("no-stacks", || {
-            "the file has no stacks; they are made up from who called whom".to_owned()
+            "the file has no stacks; they were reconstructed from callers and callees".to_owned()
         });
         graph.expand(&mut self.builder, None);
     }
@@ -226,7 +226,7 @@ mod tests {
             (garbage collection) 40000 40000
             main 60000 10000
               work 50000 50000
-            2 × missed-samples: samples that the profiler could not take
+            2 × missed-samples: samples that the profiler missed
         "]]
         .assert_eq(&describe(&parse(&format!("{EXAMPLE}{raw}"))));
     }
@@ -240,8 +240,8 @@ mod tests {
             (garbage collection) 1000000 1000000
             main 3000000 1000000
               work 2000000 2000000
-            1 × no-stacks: the file has no stacks; they are made up from who called whom
-            2 × missed-samples: samples that the profiler could not take
+            1 × no-stacks: the file has no stacks; they were reconstructed from callers and callees
+            2 × missed-samples: samples that the profiler missed
         "]]
         .assert_eq(&describe(&parse(&format!("{EXAMPLE}}}"))));
     }

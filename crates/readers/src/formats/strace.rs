@@ -243,7 +243,7 @@ fn read_lines(
     reader.end();
     if !reader.unfinished.is_empty() {
         reader.builder.warn_many("unfinished-calls", reader.unfinished.len() as u64, || {
-            "calls whose end is not in the log were left out".to_owned()
+            "calls without an end in the log were left out".to_owned()
         });
     }
     if let Some(why) = blocks.broken() {
@@ -269,7 +269,10 @@ impl StraceReader<'_> {
         let Some(parsed) = parse(line) else {
             if !trim(line).is_empty() && !is_notice(line) {
                 self.builder.warn("damaged-lines", || {
-                    format!("lines that are no system call were left out, first: {}", excerpt(line))
+                    format!(
+                        "lines that are not system calls were left out; the first is {}",
+                        excerpt(line)
+                    )
                 });
             }
             return;

@@ -77,7 +77,7 @@ pub fn read(input: Input, options: &ReadOptions) -> Result<Profile, ReadError> {
             Some(row) => rows.push(row),
             None => builder.warn("damaged-lines", || {
                 format!(
-                    "lines without calls and costs were left out, first: {}",
+                    "lines without calls and costs were left out; the first is {}",
                     excerpt(text.as_bytes())
                 )
             }),

@@ -32,7 +32,7 @@ pub fn read(input: Input, options: &ReadOptions) -> Result<Profile, ReadError> {
         }
     }
     if builder.known_metric(MetricId::new(0)).is_none() {
-        let what = "there is no tree in it";
+        let what = "it contains no tree";
         let help = "timemory writes trees to files that end in `.tree.json`";
         return Err(ReadError::unsupported(what).help(help));
     }
@@ -112,7 +112,7 @@ fn walk(tree: JsonValue, measured: &Measured, thread: ThreadId, builder: &mut Pr
             match value.filter(|value| value.abs() < 9e18) {
                 Some(value) => builder.add(at, Some(thread), measured.metric, value.round() as i64),
                 None => builder.warn("unreadable-values", || {
-                    "values that are not one number were left out".to_owned()
+                    "values that are not a single number were left out".to_owned()
                 }),
             }
             builder.add(at, Some(thread), measured.calls, laps);

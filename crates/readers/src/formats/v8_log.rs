@@ -72,7 +72,7 @@ fn read(input: Input, options: &ReadOptions) -> Result<Profile, ReadError> {
         };
         if kept.is_none() {
             builder.warn("damaged-lines", || {
-                format!("lines that cannot be understood were left out, first: {line}")
+                format!("unreadable lines were left out; the first is {line}")
             });
         }
     }

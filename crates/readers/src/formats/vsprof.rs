@@ -68,7 +68,10 @@ pub fn read(input: Input, options: &ReadOptions) -> Result<Profile, ReadError> {
         let count = at(columns.calls).and_then(grouped);
         let (Some(level), Some(count), Some(name)) = (level, count, at(columns.function)) else {
             builder.warn("damaged-lines", || {
-                format!("lines without level and calls were left out, first: {}", excerpt(line))
+                format!(
+                    "lines without level and calls were left out; the first is {}",
+                    excerpt(line)
+                )
             });
             continue;
         };

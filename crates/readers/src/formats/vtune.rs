@@ -66,7 +66,10 @@ pub fn read(input: Input, options: &ReadOptions) -> Result<Profile, ReadError> {
         let seconds = row.get(columns.time).and_then(|time| seconds(time));
         let (Some(function), Some(time)) = (row.get(columns.stack), seconds) else {
             builder.warn("damaged-lines", || {
-                format!("lines without function and time were left out, first: {}", excerpt(line))
+                format!(
+                    "lines without function and time were left out; the first is {}",
+                    excerpt(line)
+                )
             });
             continue;
         };

@@ -92,7 +92,7 @@ pub fn read(input: Input, options: &ReadOptions) -> Result<Profile, ReadError> {
             let Some(row) = row(&text) else {
                 builder.warn("damaged-lines", || {
                     format!(
-                        "lines without all their fields were left out, first: {}",
+                        "lines with missing fields were left out; the first is {}",
                         excerpt(line)
                     )
                 });

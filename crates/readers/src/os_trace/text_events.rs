@@ -216,7 +216,7 @@ impl TextEvents<'_> {
         match &mut self.trace {
             Some(trace) => trace.lost(&mut self.builder, events),
             None => self.builder.warn_many("lost-samples", events, || {
-                "the tracer lost events: trace less or with larger buffers".to_owned()
+                "the tracer lost events; trace less, or use larger buffers".to_owned()
             }),
         }
     }
@@ -224,7 +224,10 @@ impl TextEvents<'_> {
     /// A line that is no part of an event.
     pub(crate) fn damaged(&mut self, line: &[u8]) {
         self.builder.warn("damaged-lines", || {
-            format!("lines that are no part of an event were left out, first: {}", excerpt(line))
+            format!(
+                "lines that do not belong to an event were left out; the first is {}",
+                excerpt(line)
+            )
         });
     }
 }

@@ -105,7 +105,7 @@ impl<'a> ScriptNaming<'a> {
         }
         if naming.scripts.left_out > 0 {
             builder.warn_many("scripts-left-out", naming.scripts.left_out, || {
-                "texts of scripts were left out, since all together they are too long".to_owned()
+                "texts of scripts were left out, because in total they are too long".to_owned()
             });
         }
         uses.sort_unstable();
@@ -178,7 +178,7 @@ impl<'a> ScriptNaming<'a> {
             if is_file {
                 let url = parsed.url.clone();
                 builder.warn("changed-scripts", || {
-                    format!("scripts were changed since they were recorded, so their functions keep the names they had, first: {url}")
+                    format!("scripts have changed since the recording, so their functions keep their recorded names; the first is {url}")
                 });
             }
             return;
@@ -249,7 +249,7 @@ impl<'a> ScriptNaming<'a> {
                         let (url, offset) = (parsed.url.clone(), fault.offset());
                         builder.warn("damaged-source-maps", || {
                             format!(
-                                "source maps cannot be read, first: that of {url}, at byte {offset}"
+                                "source maps cannot be read; the first is that of {url}, at byte {offset}"
                             )
                         });
                     }
@@ -389,7 +389,10 @@ impl<'p, 'm> Reading<'p, 'm> {
         let (found, damaged) = self.map.look_up(&wanted);
         if damaged > 0 {
             builder.warn_many("damaged-source-maps", damaged, || {
-                format!("segments of source maps are damaged, first in that of {}", parsed.url)
+                format!(
+                    "segments of source maps are damaged; the first is in that of {}",
+                    parsed.url
+                )
             });
         }
         let origin = |place: ScriptPlace| {

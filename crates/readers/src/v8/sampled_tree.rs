@@ -355,7 +355,7 @@ impl SampledTree {
         self.close(builder.keeps_times() || self.hangs);
         if self.late > 0 {
             builder.warn_many("late-samples", self.late, || {
-                "samples that came far too late for their time stand for no time".to_owned()
+                "samples that arrived far too late count as zero time".to_owned()
             });
         }
         gaps.merge(&self.gaps);
@@ -480,7 +480,7 @@ impl SampledTree {
             }
             if self.rows[row].frame.is_none() || path.len() > self.rows.len() {
                 builder.warn("missing-nodes", || {
-                    "samples point to nodes or callers that the file does not have; they are kept as partial stacks"
+                    "samples point to nodes or callers that are not in the file; they are kept as partial stacks"
                         .to_owned()
                 });
                 cursor = Some(builder.truncated_root());

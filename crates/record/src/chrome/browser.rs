@@ -145,7 +145,7 @@ impl Browser {
             }
             Err(ChromeError::TimedOut { .. }) => {
                 let words = started.last_words();
-                return Err(failed(format!("it does not answer\n{words}").trim_end().to_owned()));
+                return Err(failed(format!("it does not respond\n{words}").trim_end().to_owned()));
             }
             Err(error) => return Err(failed(error.to_string())),
         }
@@ -212,7 +212,7 @@ impl Browser {
         let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
         let last = &lines[lines.len().saturating_sub(6)..];
         if last.is_empty() {
-            return format!("{} said nothing", process.browser.display());
+            return format!("{} printed nothing", process.browser.display());
         }
         last.join("\n")
     }
@@ -261,7 +261,7 @@ fn socket_address(host: &str) -> std::io::Result<String> {
             return Ok(url);
         }
     }
-    Err(std::io::Error::new(std::io::ErrorKind::InvalidData, "what listens there is no browser"))
+    Err(std::io::Error::new(std::io::ErrorKind::InvalidData, "the server there is not a browser"))
 }
 
 /// Connections are kept open, so the answer is complete when it makes sense.

@@ -390,7 +390,7 @@ impl<'a> Session<'a> {
         let result = self.call_raw(method, params)?;
         serde_json::from_str(result.get()).map_err(|error| ChromeError::Refused {
             method: method.to_owned(),
-            why: format!("its answer makes no sense: {error}"),
+            why: format!("invalid response: {error}"),
         })
     }
 

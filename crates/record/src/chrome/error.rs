@@ -52,7 +52,7 @@ pub enum ChromeError {
         why: String,
     },
     /// There was no answer in time.
-    #[error("{doing} took longer than {:.1} s, which is the time it was given", .after.as_secs_f64())]
+    #[error("{doing} ran into the timeout of {:.1} s", .after.as_secs_f64())]
     TimedOut {
         /// What was going on.
         doing: String,
@@ -97,7 +97,7 @@ pub enum ChromeError {
         source: std::io::Error,
     },
     /// Somebody asked to stop.
-    #[error("recording was cancelled")]
+    #[error("recording cancelled")]
     Cancelled,
 }
 
@@ -123,13 +123,13 @@ impl ChromeError {
     pub fn help(&self) -> Option<String> {
         match self {
             Self::Missing { install, .. } => {
-                Some(format!("install one: `{install}`, or name yours with `--browser PATH`"))
+                Some(format!("install one: `{install}`, or give its path with `--browser PATH`"))
             }
             Self::Attach { .. } => Some(
-                "start it with `--remote-debugging-port=9222` and a `--user-data-dir` of its own"
+                "start it with `--remote-debugging-port=9222` and its own `--user-data-dir`"
                     .to_owned(),
             ),
-            Self::TimedOut { .. } => Some("give it more time with `--timeout`".to_owned()),
+            Self::TimedOut { .. } => Some("allow more time with `--timeout`".to_owned()),
             Self::TooLarge { .. } => {
                 Some("record less, or allow more with `--max-size`".to_owned())
             }

@@ -72,7 +72,7 @@ fn come_to_rest(
     let mut last = clock(page)?;
     let mut quiet = 0;
     loop {
-        page.session().until().check("waiting for the page to come to rest")?;
+        page.session().until().check("waiting for the page to become idle")?;
         std::thread::sleep(LOOK);
         let next = clock(page)?;
         let busy = (next.busy - last.busy) / (next.now - last.now).max(1e-3);
@@ -150,13 +150,13 @@ impl Progress {
 fn explain(error: ChromeError, page: &Page<'_>) -> ChromeError {
     let ChromeError::Load { url, why } = error else { return error };
     let words = match &*why {
-        "net::ERR_CONNECTION_REFUSED" => "nobody listens there",
-        "net::ERR_NAME_NOT_RESOLVED" => "there is no machine of that name",
+        "net::ERR_CONNECTION_REFUSED" => "connection refused: no server listens there",
+        "net::ERR_NAME_NOT_RESOLVED" => "unknown host name",
         "net::ERR_FILE_NOT_FOUND" => "there is no such file",
-        "net::ERR_HTTP_RESPONSE_CODE_FAILURE" => "the server answered with an error and no page",
-        "net::ERR_INVALID_URL" => "this is no address",
+        "net::ERR_HTTP_RESPONSE_CODE_FAILURE" => "the server responded with an error and no page",
+        "net::ERR_INVALID_URL" => "this is not a valid address",
         "net::ERR_ABORTED" if is_download(page) => "it is a download, not a page",
-        "net::ERR_ABORTED" => "it is no page: a download, or nothing at all",
+        "net::ERR_ABORTED" => "it is not a page: a download, or nothing at all",
         _ => return ChromeError::Load { url, why },
     };
     ChromeError::Load { url, why: format!("{words} ({why})") }
@@ -181,7 +181,7 @@ pub fn status(page: &Page<'_>) -> Option<String> {
         .ok()
         .as_ref()
         .and_then(Value::as_u64)?;
-    (status >= 400).then(|| format!("the server answered with status {status}"))
+    (status >= 400).then(|| format!("the server responded with status {status}"))
 }
 
 #[cfg(test)]

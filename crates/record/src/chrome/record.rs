@@ -226,13 +226,12 @@ fn drive(
             let written = recording.finish(path, &metadata, visit.max_size)?;
             if written.lost {
                 done.notes.push(
-                    "the browser lost a part of the trace, as more came than it could keep"
-                        .to_owned(),
+                    "the browser lost a part of the trace, because its buffer was full".to_owned(),
                 );
             }
             if written.unplaced > 0 {
                 done.notes.push(format!(
-                    "the samples of {} threads are missing, as the trace does not name the threads",
+                    "the samples of {} threads are missing, because the trace does not name the threads",
                     written.unplaced
                 ));
             }
@@ -247,8 +246,7 @@ fn drive(
 
 fn note(rest: &Rest, done: &mut Done) -> f64 {
     if let Some(why) = rest.restless {
-        let note =
-            format!("the page never came to rest: {why}; what it did until the limit was kept");
+        let note = format!("the page never became idle: {why}; the recording ends at the limit");
         if !done.notes.contains(&note) {
             done.notes.push(note);
         }
@@ -271,7 +269,7 @@ fn script(page: &Page<'_>, name: &str, text: &str) -> Result<(), ChromeError> {
         Ok(answer) => answer,
         // A script ends with its page.
         Err(ChromeError::Refused { why, .. }) => {
-            let why = format!("the page went elsewhere before the script was done ({why})");
+            let why = format!("the page navigated away before the script was done ({why})");
             return Err(ChromeError::Script { script: name.to_owned(), why });
         }
         Err(ChromeError::TimedOut { after, why, .. }) => {
@@ -294,7 +292,7 @@ fn met(page: &Page<'_>) -> Vec<String> {
     if met.dialogs > 0 {
         let last: String = met.last_dialog.chars().take(80).collect();
         let counted = counted(met.dialogs, "dialog of the page", "dialogs of the page");
-        notes.push(format!("{counted} answered with yes, the last one: {last:?}"));
+        notes.push(format!("{counted} answered with yes; the last one: {last:?}"));
     }
     if met.downloads > 0 {
         notes.push(format!("{} refused", counted(met.downloads, "download", "downloads")));
@@ -319,7 +317,7 @@ fn explained(
             let cancel = page.session().until().cancel;
             let soon = page.with(Until::after(Duration::from_secs(1), cancel));
             if let Err(ChromeError::TimedOut { .. }) = soon.evaluate("1") {
-                why.push("the page does not answer any more: an endless loop, perhaps".to_owned());
+                why.push("the page no longer responds; it may be in an endless loop".to_owned());
             }
             ChromeError::TimedOut { doing, after, why: why.join("\n") }
         }

@@ -236,7 +236,7 @@ fn collect<'a>(
             return Err(Stop::Failed(ChromeError::TimedOut {
                 doing: "fetching the trace".to_owned(),
                 after: patience,
-                why: format!("the browser sent {} MB of it and nothing more", bytes / 1_000_000),
+                why: format!("the browser sent {} MB of it, then stopped", bytes / 1_000_000),
             }));
         }
     }

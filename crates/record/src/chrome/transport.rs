@@ -71,7 +71,7 @@ fn receive_until_zero(from: &mut impl BufRead, message: &mut Vec<u8>) -> io::Res
 pub fn web_socket(url: &str) -> io::Result<(SocketOut, SocketIn)> {
     let rest = url
         .strip_prefix("ws://")
-        .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "only ws:// is understood"))?;
+        .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "only ws:// is supported"))?;
     let host = rest.split('/').next().unwrap_or_default();
     let stream = connect(host)?;
     stream.set_read_timeout(Some(PATIENCE))?;

@@ -76,7 +76,7 @@ impl Permits {
     /// For recordings that do without tracepoints.
     pub fn what_is_missing(&self) -> String {
         let (why, help) = self.obstacle().unwrap_or_default();
-        format!("{why}, so that switches are recorded without their reason; to have it, {help}")
+        format!("{why}, so switches are recorded without their reason; to record it, {help}")
     }
 
     fn obstacle(&self) -> Option<(String, String)> {

@@ -70,7 +70,7 @@ function answer() {
   row("change", signed(change), [grown(change, D.before.total[0]), range(low, high, signed), chance(D.p)].filter(t => t).join(", "), tone(change));
   $("totals").append(list, dots([D.before.totals, D.after.totals], [D.before.total, D.after.total]));
   $("totals").className = "panel";
-  if (D.runs_needed) $("totals").after(element("p", `These runs cannot tell. About ${counted(D.runs_needed, "run")} on each side would.`));
+  if (D.runs_needed) $("totals").after(element("p", `These runs are not enough. About ${counted(D.runs_needed, "run")} on each side would be.`));
 }
 
 const SIGNS = { slower: "▲", "more-calls": "×", new: "+", waits: "◷", moved: "⇢", faster: "▼", "fewer-calls": "÷", gone: "−" };
@@ -160,15 +160,15 @@ function rest() {
     place.append(parts("div", "scrolls", table));
   }
   const [minor, sum] = D.minor;
-  if (minor) place.append(element("p", `${counted(minor, "function")} changed beyond chance by too little to matter beside these: ${signed(sum)} together.`));
+  if (minor) place.append(element("p", `${counted(minor, "function")} changed by more than noise but too little to matter here: ${signed(sum)} together.`));
   const part = D.change[0] ? ` (${inPercent(D.unexplained / D.change[0])} of the change)` : "";
-  place.append(element("p", D.unexplained ? `Not explained by anything above: ${signed(D.unexplained)}${part}.` : "The change is explained in full by what is above."));
+  place.append(element("p", D.unexplained ? `Unexplained: ${signed(D.unexplained)}${part}.` : "The suspects above explain the whole change."));
 }
 
 function foot() {
   const lines = [];
-  lines.push(`Method ${D.method}, metric ${M.name}` + (D.threshold > 0 ? `; differences below ${value(D.threshold)} were not looked at` : "") + ".");
-  if (D.normalised) lines.push(`Values were made comparable: ${D.normalised}.`);
+  lines.push(`Method ${D.method}, metric ${M.name}` + (D.threshold > 0 ? `; changes under ${value(D.threshold)} are ignored` : "") + ".");
+  if (D.normalised) lines.push(`Values are normalised: ${D.normalised}.`);
   for (const [name, s] of [["Before", D.before], ["After", D.after]]) lines.push(`${name}: ${s.inputs.join(", ")}`);
   lines.push(`perfblame ${D.version}`);
   $("foot").append(...lines.map(line => element("p", line)));

@@ -23,7 +23,7 @@ function suspectCalls() {
     parent: up(i), name: boxName(i), place: group[i] < 0 ? "" : placeOf(group[i]),
     before: fate[i] === 1 ? null : cost[0][i], after: cost[1][i], cause: rankOf.has(i), rank: rankOf.get(i), box: i,
   }));
-  return [calls, taken < contexts ? `${counted(contexts - taken, "smaller context")} of the suspects not drawn; the flame graph has them.` : ""];
+  return [calls, taken < contexts ? `${counted(contexts - taken, "smaller context")} of the suspects not drawn; see the flame graph.` : ""];
 }
 // The critical graph, or its heaviest causes with their callers when it is too large to draw.
 function criticalCalls() {
@@ -35,8 +35,8 @@ function criticalCalls() {
     const [, f, before, after, cause] = nodes[k];
     return { parent: up(k), name: nameOf(f), place: placeOf(f), before, after, cause };
   });
-  const said = D.graph.pruned ? `${counted(D.graph.pruned, "call")} without a name given to their callers. ` : "";
-  return [calls, said + (all ? "" : `The heaviest ${count(taken)} of ${counted(causes.length, "cause")} are drawn; --format dot has them all.`)];
+  const said = D.graph.pruned ? `${counted(D.graph.pruned, "call")} without a name merged into their callers. ` : "";
+  return [calls, said + (all ? "" : `The heaviest ${count(taken)} of ${counted(causes.length, "cause")} are drawn; --format dot shows them all.`)];
 }
 
 // Runs of calls that lead from one to the next and cause nothing become one box that opens on a click.

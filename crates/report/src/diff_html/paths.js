@@ -75,8 +75,8 @@ function heatMap() {
   };
   const [left, sum] = D.paths.left;
   document.querySelector("#paths .note").textContent =
-    `${counted(P.length, "path")} by cost added, from the root on the left to the leaf on the right, coloured by own cost. Figures 1 to 3 are the costliest calls of a path.` +
-    (left ? ` ${counted(left, "more path")} (${signed(sum)} together) are not drawn; --method paths --format json has more.` : "");
+    `${counted(P.length, "path")} by added cost, from the root on the left to the leaf on the right, coloured by own cost. The numbers 1 to 3 mark the most expensive calls of a path.` +
+    (left ? ` ${counted(left, "more path")} (${signed(sum)} together) are not drawn; --method paths --format json shows more.` : "");
   const bar = element("span", "", "ramp"), [low, high] = D.paths[heatOf];
   const both = delta && P.some(p => p.functions.some(f => f[2] < 0));
   bar.style.background = `linear-gradient(to right, ${(both ? ramp : ramp.slice(STEPS + 1)).join(",")})`;

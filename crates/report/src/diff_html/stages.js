@@ -44,7 +44,7 @@ function stagesSection() {
       panel.append(open);
     };
     more(0);
-    if (left) panel.append(element("p", `${count(left)} more are not on this page; --format json has more.`, "note"));
+    if (left) panel.append(element("p", `${count(left)} more are not on this page; --format json shows more.`, "note"));
     place.append(panel);
   }
 }

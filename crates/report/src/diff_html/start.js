@@ -39,7 +39,7 @@ for (let i = 0; i < N; i++) if (isIdle(i)) for (const side of [0, 1]) idleCost[s
 $("idle-label").hidden = !idleCost[0] && !idleCost[1];
 $("idle-label").querySelector("span").textContent = `idle (${arrow(...idleCost)})`;
 $("idle").onchange = () => { sum(); layOut(); search(); };
-if (T.folded[0]) $("folded").textContent = `${count(T.folded[0])} small contexts have no box of their own: they are drawn together in grey, one box per caller, with their costs (${arrow(T.folded[1], T.folded[2])}). perfblame show and --format json have them all.`;
+if (T.folded[0]) $("folded").textContent = `${count(T.folded[0])} small contexts are drawn together in grey, one box per caller, with their costs (${arrow(T.folded[1], T.folded[2])}). perfblame show and --format json have them all.`;
 
 sum();
 {

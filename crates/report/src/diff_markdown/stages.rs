@@ -60,7 +60,7 @@ impl Page<'_> {
         let hidden = part.total.subtrees - shown;
         if hidden > 0 {
             let more = counted(hidden as u64, "more subtree", "more subtrees");
-            let _ = write!(body, "\n{more}: `perfblame diff --format json` has more.\n");
+            let _ = write!(body, "\n{more}; `perfblame diff --format json` shows more.\n");
         }
         self.folded(&escaped(name), &body);
     }
@@ -91,7 +91,7 @@ impl Page<'_> {
         if shown < stages.weights.len() {
             let more =
                 counted((stages.weights.len() - shown) as u64, "more context", "more contexts");
-            let _ = write!(body, "\n{more}: `perfblame diff --format json` has all.\n");
+            let _ = write!(body, "\n{more}; `perfblame diff --format json` shows all.\n");
         }
         self.folded("Common tree: the same calls at another cost", &body);
     }

@@ -70,7 +70,7 @@ pub fn write_rows(page: &Page<'_>, out: &mut dyn Write) -> io::Result<()> {
     }
     if graph.pruned > 0 {
         let calls = counted(graph.pruned as u64, "call", "calls");
-        let text = format!("{calls} without a name or with one letter went to their callers");
+        let text = format!("{calls} with no name or a one-letter name merged into their callers");
         page.note(&text, out)?;
     }
     Ok(())

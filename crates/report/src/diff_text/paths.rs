@@ -19,7 +19,7 @@ const SLOWEST: usize = 3;
 
 /// Writes the list; says whether a path was folded.
 pub fn write(page: &Page<'_>, out: &mut dyn Write) -> io::Result<bool> {
-    title("Paths by their difference", page.look, out)?;
+    title("Paths by difference", page.look, out)?;
     if page.diff.paths.is_empty() {
         writeln!(out, "No call path got slower.")?;
         return Ok(false);

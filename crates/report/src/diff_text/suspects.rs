@@ -196,7 +196,7 @@ fn pieces(facts: &[String], separator: &str, room: usize) -> Vec<String> {
     lines
 }
 
-/// `code: modified utf, src/layer.js:120-141, commit abc123 (Cache tokens): it is the function itself`.
+/// `code: modified utf, src/layer.js:120-141, commit abc123 (Cache tokens): the function itself`.
 fn code_change(change: &CodeChange) -> String {
     let mut text = format!("code: {} {}", change.kind, clean(&change.function));
     if !change.file.is_empty() {

@@ -77,7 +77,7 @@ pub(super) fn neighbours(
     title(&format!("{kind} of {name}"), look, out)?;
     let cost = &neighbours.function;
     let own = format!(
-        "{} of the whole ({}), {} itself ({})",
+        "{} of the total ({}), {} self ({})",
         percent(cost.share),
         value(cost.inclusive, metric),
         percent(cost.self_share),
@@ -89,7 +89,7 @@ pub(super) fn neighbours(
         .max()
         .unwrap_or(0)
         .max(5);
-    let outside = if kind == "Callers" { "(nobody: outermost)" } else { "" };
+    let outside = if kind == "Callers" { "(none: outermost)" } else { "" };
     for (function, total, share) in &neighbours.direct {
         let text =
             format!("{}  {}  ", right(&percent(*share), 6), right(&value(*total, metric), widest));
@@ -101,7 +101,7 @@ pub(super) fn neighbours(
         writeln!(out, "{text}{name}")?;
     }
     if neighbours.tree.rows.len() > 1 {
-        let what = if kind == "Callers" { "Called along" } else { "Calls along" };
+        let what = if kind == "Callers" { "Call paths to it" } else { "Call paths from it" };
         title(what, look, out)?;
         tree_text::write(&neighbours.tree, metric, summary.whole, look, out)?;
     }

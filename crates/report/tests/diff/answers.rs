@@ -111,7 +111,7 @@ pub fn regressed() -> Diff {
                 commit: Some("abc123".to_owned()),
                 hunks: vec!["@@ -110,0 +120,22 @@".to_owned()],
                 title: Some("Read names as UTF-8".to_owned()),
-                why: Some("it is the function itself; a loop is new".to_owned()),
+                why: Some("the function itself, with a new loop".to_owned()),
                 score: Some(1.0),
             }],
             ..suspect(1, SuspectKind::New, path, 0.0, 1920.0)

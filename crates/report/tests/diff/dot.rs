@@ -93,7 +93,7 @@ fn ranked_paths_share_their_beginning() {
     let mut many = answers::paths();
     many.paths = (0..200).map(|_| many.paths[0].clone()).collect();
     let text = dot(&many);
-    assert!(text.contains("170 paths of the least difference left out"), "{text}");
+    assert!(text.contains("170 paths with the smallest differences left out"), "{text}");
 }
 
 #[test]

@@ -153,7 +153,7 @@ fn a_slowdown_as_json() {
                     "@@ -110,0 +120,22 @@"
                   ],
                   "title": "Read names as UTF-8",
-                  "why": "it is the function itself; a loop is new",
+                  "why": "the function itself, with a new loop",
                   "score": 1.0
                 }
               ]

@@ -34,7 +34,7 @@ fn a_slowdown() {
             1. <code>utf</code> layer.js:120: +1.84 s to +2.00 s, p = 0.008
                - path: <code>(root) › queryRenderedFeatures › rendered › query › layer › utf</code>
                - runs: 0 s, 0 s, 0 s → 1.88 s, 1.92 s, 1.98 s
-               - modified <code>utf</code> in <code>src/layer.js:120-141</code>, commit <code>abc123</code> (Read names as UTF-8): it is the function itself; a loop is new
+               - modified <code>utf</code> in <code>src/layer.js:120-141</code>, commit <code>abc123</code> (Read names as UTF-8): the function itself, with a new loop
             2. <code>(anonymous)</code> loop.js:19: +192 ms to +208 ms, p = 0.008
                - path: <code>(root) › tick › (anonymous loop.js:19)</code>
                - runs: 108 ms, 110 ms, 113 ms → 304 ms, 310 ms, 319 ms
@@ -54,7 +54,7 @@ fn a_slowdown() {
 
             </details>
 
-            <details><summary>What moved, which is no slowdown</summary>
+            <details><summary>Moved (not a slowdown)</summary>
 
             | # | function | change | share | before → after | how |
             |--:|---|--:|--:|---|---|
@@ -62,7 +62,7 @@ fn a_slowdown() {
 
             </details>
 
-            <details><summary>The runtime's own cost, which is never blamed</summary>
+            <details><summary>Runtime (never blamed)</summary>
 
             | runtime | change | before → after |
             |---|--:|---|
@@ -101,7 +101,7 @@ fn an_improvement() {
         |--:|---|--:|--:|---|---|
         | 1 | <code>blit</code> render.c:88 | −2.15 s | 96 % | 2.60 s → 450 ms | faster |
 
-        <details><summary>Call paths and runs of what got faster</summary>
+        <details><summary>Call paths and runs of the improvements</summary>
 
         1. <code>blit</code> render.c:88: −2.24 s to −2.06 s, p = 0.008
            - path: <code>main › render › blit</code>
@@ -119,24 +119,24 @@ fn a_critical_graph() {
     check(
         &answers::critical_graph(),
         &expect![[r#"
-        🔴 **Slower**: 400 ms → 560 ms (+40 %): 2 causes, the largest <code>utf</code> (+140 ms)
+            🔴 **Slower**: 400 ms → 560 ms (+40 %): 2 causes, the largest <code>utf</code> (+140 ms)
 
-        <details><summary>Critical graph</summary>
+            <details><summary>Critical graph</summary>
 
-        <pre>
-          change   before    after    call (● cause)
-         +160 ms   400 ms   560 ms    (root)
-         +150 ms   100 ms   250 ms    ├─ queryRenderedFeatures  map.js:41
-         +145 ms  60.0 ms   205 ms    │  layer  layer.js:77
-         +140 ms      new   140 ms  ● │  utf  layer.js:120
-        +60.0 ms  10.0 ms  70.0 ms  ● └─ tick  loop.js:5
-        3 calls without a name or with one letter went to their callers
-        </pre>
+            <pre>
+              change   before    after    call (● cause)
+             +160 ms   400 ms   560 ms    (root)
+             +150 ms   100 ms   250 ms    ├─ queryRenderedFeatures  map.js:41
+             +145 ms  60.0 ms   205 ms    │  layer  layer.js:77
+             +140 ms      new   140 ms  ● │  utf  layer.js:120
+            +60.0 ms  10.0 ms  70.0 ms  ● └─ tick  loop.js:5
+            3 calls with no name or a one-letter name merged into their callers
+            </pre>
 
-        </details>
+            </details>
 
-        <sub>metric <code>wall</code> · 1 run before, 1 after · +160 ms (+30.0 ms to +290 ms) · threshold 40.0 ms</sub>
-    "#]],
+            <sub>metric <code>wall</code> · 1 run before, 1 after · +160 ms (+30.0 ms to +290 ms) · threshold 40.0 ms</sub>
+        "#]],
     );
 }
 
@@ -181,7 +181,7 @@ fn a_comment_has_a_limit_and_says_what_it_left_out() {
         assert!(text.len() <= 65_536, "{} at {limit}", text.len());
         let shown = text.matches("\n| ").count();
         assert!(shown >= limit.min(100), "{shown} at {limit}");
-        assert!(text.contains("`perfblame diff --format json` has all"), "{limit}");
+        assert!(text.contains("`perfblame diff --format json` shows all"), "{limit}");
         assert_eq!(text.matches("<details>").count(), text.matches("</details>").count());
     }
 }
@@ -191,62 +191,62 @@ fn stages() {
     check(
         &answers::stages(),
         &expect![[r#"
-        🔴 **Slower**: 400 ms → 560 ms (+40 %): 88 % of it is <code>utf</code>, which is new, called from <code>layer</code> (<code>src/layer.js:77-99, abc123</code>)
+            🔴 **Slower**: 400 ms → 560 ms (+40 %): 88 % of it is <code>utf</code>, which is new, called from <code>layer</code> (<code>src/layer.js:77-99, abc123</code>)
 
-        | part | change | before → after | subtrees | contexts |
-        |---|--:|---|--:|--:|
-        | Added | +140 ms | 0 s → 140 ms | 1 | 3 |
-        | Deleted | −30.0 ms | 30.0 ms → 0 s | 1 | 3 |
-        | Modified | +20.0 ms | 0 s → 20.0 ms | 4 | 3 |
-        | Side effects | 0 s | 5.00 ms → 5.00 ms | 2 | 6 |
-        | Common tree | +30.0 ms | 365 ms → 395 ms |  | 90 |
+            | part | change | before → after | subtrees | contexts |
+            |---|--:|---|--:|--:|
+            | Added | +140 ms | 0 s → 140 ms | 1 | 3 |
+            | Deleted | −30.0 ms | 30.0 ms → 0 s | 1 | 3 |
+            | Modified | +20.0 ms | 0 s → 20.0 ms | 4 | 3 |
+            | Side effects | 0 s | 5.00 ms → 5.00 ms | 2 | 6 |
+            | Common tree | +30.0 ms | 365 ms → 395 ms |  | 90 |
 
-        <details><summary>Added: calls of methods that are new</summary>
+            <details><summary>Added: calls of new methods</summary>
 
-        | change | contexts | path | why | look at |
-        |--:|--:|---|---|---|
-        | +140 ms | 3 | <code>main › layer › utf</code> | new method, src/layer.js:120-141, abc123; called in line 80 | <code>layer</code> layer.js:77 (<code>src/layer.js:77-99, abc123</code>) |
+            | change | contexts | path | why | look at |
+            |--:|--:|---|---|---|
+            | +140 ms | 3 | <code>main › layer › utf</code> | new method, src/layer.js:120-141, abc123; called in line 80 | <code>layer</code> layer.js:77 (<code>src/layer.js:77-99, abc123</code>) |
 
-        </details>
+            </details>
 
-        <details><summary>Deleted: calls of methods that are gone</summary>
+            <details><summary>Deleted: calls of deleted methods</summary>
 
-        | change | contexts | path | why | look at |
-        |--:|--:|---|---|---|
-        | −30.0 ms | 3 | <code>main › layer › old&#60;b&#62;&#124;&#96;x&#96;</code> | deleted method; called in line 80 |  |
+            | change | contexts | path | why | look at |
+            |--:|--:|---|---|---|
+            | −30.0 ms | 3 | <code>main › layer › old&#60;b&#62;&#124;&#96;x&#96;</code> | deleted method; called in line 80 |  |
 
-        </details>
+            </details>
 
-        <details><summary>Modified: calls below a modified method, on one side only</summary>
+            <details><summary>Modified: calls below a modified method, on one side only</summary>
 
-        | change | contexts | path | why | look at |
-        |--:|--:|---|---|---|
-        | +20.0 ms | 3 | <code>main › layer › parse</code> | called only after, in line 80 | <code>layer</code> layer.js:77 (<code>src/layer.js:77-99, abc123</code>) |
+            | change | contexts | path | why | look at |
+            |--:|--:|---|---|---|
+            | +20.0 ms | 3 | <code>main › layer › parse</code> | called only after, in line 80 | <code>layer</code> layer.js:77 (<code>src/layer.js:77-99, abc123</code>) |
 
-        3 more subtrees: `perfblame diff --format json` has more.
+            3 more subtrees; `perfblame diff --format json` shows more.
 
-        </details>
+            </details>
 
-        <details><summary>Side effects: calls on one side only, below no modified method</summary>
+            <details><summary>Side effects: calls on one side only, not below a modified method</summary>
 
-        | change | contexts | path | why | look at |
-        |--:|--:|---|---|---|
-        | +5.00 ms | 3 | <code>main › tick</code> | only after, in all runs: a side effect; called in line 80 |  |
-        | −5.00 ms | 3 | <code>main › gc</code> | only before, in some runs: chance; called in line 80 |  |
+            | change | contexts | path | why | look at |
+            |--:|--:|---|---|---|
+            | +5.00 ms | 3 | <code>main › tick</code> | only after, in all runs: a side effect; called in line 80 |  |
+            | −5.00 ms | 3 | <code>main › gc</code> | only before, in some runs: chance; called in line 80 |  |
 
-        </details>
+            </details>
 
-        <details><summary>Common tree: the same calls at another cost</summary>
+            <details><summary>Common tree: the same calls at another cost</summary>
 
-        | change | before → after | path | why | look at |
-        |--:|---|---|---|---|
-        | +30.0 ms | 30.0 ms → 60.0 ms | <code>main › layer</code> | modified itself; 8.0 % → 15 % of the common tree; 1,000 → 2,000 calls | <code>layer</code> layer.js:77 (<code>src/layer.js:77-99, abc123</code>) |
+            | change | before → after | path | why | look at |
+            |--:|---|---|---|---|
+            | +30.0 ms | 30.0 ms → 60.0 ms | <code>main › layer</code> | modified itself; 8.0 % → 15 % of the common tree; 1,000 → 2,000 calls | <code>layer</code> layer.js:77 (<code>src/layer.js:77-99, abc123</code>) |
 
-        </details>
+            </details>
 
-        The trees match by 57.1 of 100: numbers of calls overlap by 99 %, costs per call overlap by 95 %, costs overlap by 90 %, 90 % of the contexts before and 75 % of those after are in common, all multiplied. 95 % counts as the same, for want of several runs of the same code; with 1 context set aside it is 97 %.
+            The trees score 57.1 of 100: numbers of calls overlap by 99 %, costs per call overlap by 95 %, costs overlap by 90 %, and 90 % of the contexts before and 75 % of those after are common; the score is the product. 95 % counts as the same, because there are not several runs of the same code; with 1 context set aside, the overlap is 97 %.
 
-        <sub>metric <code>wall</code> · 1 run before, 1 after · +160 ms (+30.0 ms to +290 ms) · threshold 40.0 ms</sub>
-    "#]],
+            <sub>metric <code>wall</code> · 1 run before, 1 after · +160 ms (+30.0 ms to +290 ms) · threshold 40.0 ms</sub>
+        "#]],
     );
 }

@@ -63,7 +63,7 @@ fn a_slowdown() {
             {
               "id": 0,
               "message": {
-                "text": "modified utf in abc123: it is the function itself; a loop is new"
+                "text": "modified utf in abc123: the function itself, with a new loop"
               },
               "physicalLocation": {
                 "artifactLocation": {
@@ -231,7 +231,7 @@ fn other_methods_have_results_too() {
     let many = run(&paths);
     assert_eq!(many["results"].as_array().unwrap().len(), 100);
     let note = &many["invocations"][0]["toolExecutionNotifications"][0];
-    assert_eq!(note["message"]["text"], "30 paths left out: `--format json` has all");
+    assert_eq!(note["message"]["text"], "30 paths left out; `--format json` shows all");
 }
 
 #[test]

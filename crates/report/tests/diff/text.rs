@@ -38,7 +38,7 @@ fn a_slowdown_at_80_columns() {
                │⡆       │       ⣠│
                (root) › queryRenderedFeatures › rendered › query › layer › utf
                code: modified utf, src/layer.js:120-141, commit abc123 (Read names as
-               UTF-8): it is the function itself; a loop is new
+               UTF-8): the function itself, with a new loop
             2  9.0 %   +200 ms  (anonymous)  loop.js:19
                called more often: 12 → 31, 110 ms → 310 ms (+192 ms to +208 ms), p = 0.008
                │⡆       │       ⣄│
@@ -55,7 +55,7 @@ fn a_slowdown_at_80_columns() {
                gone, 44.0 ms → 0 s (−45.8 ms to −42.2 ms), p = 0.008  │       ⣠│⡆       │
                (root) › tick › poll
 
-            Moved, which is no slowdown
+            Moved (not a slowdown)
             #  share    change  function
             1         +56.0 ms  read  io.js:30
                moved, 5.00 ms → 61.0 ms (+53.8 ms to +58.2 ms), p = 0.008
@@ -64,7 +64,7 @@ fn a_slowdown_at_80_columns() {
 
             4 more functions changed by too little to matter, +7.00 ms together.
 
-            Runtime, which is never blamed
+            Runtime (never blamed)
               +21.0 ms  210 ms → 231 ms  (garbage collector)
               −20.0 ms  900 ms → 880 ms  (idle)
 
@@ -91,7 +91,7 @@ fn a_slowdown_at_200_columns() {
             1   87 %   +1.92 s  │⡆       │       ⣠│  utf  layer.js:120
                                                      new, in 2 contexts, 0 s → 1.92 s (+1.84 s to +2.00 s), p = 0.008
                                                      (root) › queryRenderedFeatures › rendered › query › layer › utf
-                                                     code: modified utf, src/layer.js:120-141, commit abc123 (Read names as UTF-8): it is the function itself; a loop is new
+                                                     code: modified utf, src/layer.js:120-141, commit abc123 (Read names as UTF-8): the function itself, with a new loop
             2  9.0 %   +200 ms  │⡆       │       ⣄│  (anonymous)  loop.js:19
                                                      called more often: 12 → 31, 110 ms → 310 ms (+192 ms to +208 ms), p = 0.008
                                                      (root) › tick › (anonymous loop.js:19)
@@ -107,7 +107,7 @@ fn a_slowdown_at_200_columns() {
                                                      gone, 44.0 ms → 0 s (−45.8 ms to −42.2 ms), p = 0.008
                                                      (root) › tick › poll
 
-            Moved, which is no slowdown
+            Moved (not a slowdown)
             #  share    change   before   after      function
             1         +56.0 ms  │⡆       │       ⣠│  read  io.js:30
                                                      moved, 5.00 ms → 61.0 ms (+53.8 ms to +58.2 ms), p = 0.008
@@ -115,7 +115,7 @@ fn a_slowdown_at_200_columns() {
 
             4 more functions changed by too little to matter, +7.00 ms together.
 
-            Runtime, which is never blamed
+            Runtime (never blamed)
               +21.0 ms  210 ms → 231 ms  (garbage collector)
               −20.0 ms  900 ms → 880 ms  (idle)
 
@@ -145,7 +145,7 @@ fn a_slowdown_in_ascii() {
            |3       |       3|
            (root) > queryRenderedFeatures > rendered > query > layer > utf
            code: modified utf, src/layer.js:120-141, commit abc123 (Read names as
-           UTF-8): it is the function itself; a loop is new
+           UTF-8): the function itself, with a new loop
         2  9.0 %   +200 ms  (anonymous)  loop.js:19
            called more often: 12 -> 31, 110 ms -> 310 ms (+192 ms to +208 ms), p = 0.008
            |3       |      .:|
@@ -162,7 +162,7 @@ fn a_slowdown_in_ascii() {
            gone, 44.0 ms -> 0 s (-45.8 ms to -42.2 ms), p = 0.008  |       3|3       |
            (root) > tick > poll
 
-        Moved, which is no slowdown
+        Moved (not a slowdown)
         #  share    change  function
         1         +56.0 ms  read  io.js:30
            moved, 5.00 ms -> 61.0 ms (+53.8 ms to +58.2 ms), p = 0.008
@@ -171,7 +171,7 @@ fn a_slowdown_in_ascii() {
 
         4 more functions changed by too little to matter, +7.00 ms together.
 
-        Runtime, which is never blamed
+        Runtime (never blamed)
           +21.0 ms  210 ms -> 231 ms  (garbage collector)
           -20.0 ms  900 ms -> 880 ms  (idle)
 
@@ -225,7 +225,7 @@ fn too_few_runs() {
         80,
         &expect![[r#"
             cannot tell: 4.10 s → 4.30 s (+4.9 %), anything from +70.0 ms to +330 ms is
-            possible; 6 runs on each side would tell; best guess: render
+            possible; 6 runs on each side would be enough; best guess: render
 
               before    2 runs, 4.00 s to 4.10 s  ⡀     ⢀               old
               after     2 runs, 4.08 s to 4.30 s       ⡀             ⢀  new
@@ -243,8 +243,8 @@ fn too_few_runs() {
         &answers::one_run(),
         80,
         &expect![[r#"
-            cannot tell: 4.00 s → 4.30 s (+7.5 %) with one run on each side; chance is not
-            excluded
+            cannot tell: 4.00 s → 4.30 s (+7.5 %) with one run on each side; this may be
+            noise
 
               before    1 run, 4.00 s  ⡀                     old/run-1.json
               after     1 run, 4.30 s                     ⢀  new/run-1.json
@@ -274,7 +274,7 @@ fn a_critical_graph() {
              +145 ms  60.0 ms   205 ms    │  layer  layer.js:77
              +140 ms      new   140 ms  ● │  utf  layer.js:120
             +60.0 ms  10.0 ms  70.0 ms  ● └─ tick  loop.js:5
-            3 calls without a name or with one letter went to their callers
+            3 calls with no name or a one-letter name merged into their callers
         "#]],
     );
 }
@@ -292,7 +292,7 @@ fn ranked_paths() {
               change    +160 ms (+30.0 ms to +290 ms), p = 0.004
               metric    wall; changes under 40.0 ms are ignored
 
-            Paths by their difference
+            Paths by difference
             #    change  path
             1   +140 ms  main › send › fsync
                          new; slowest: fsync 130 ms (+130 ms), send 10.0 ms (+5.00 ms), main
@@ -303,7 +303,7 @@ fn ranked_paths() {
             Heat map of these paths
             1   2  1▒ 0█
             2   1  0▓
-            0 is the hottest function of a path, the others are so far from it.
+            0 marks the hottest function of a path; other numbers are distances from it.
         "#]],
     );
 }
@@ -338,7 +338,7 @@ fn what_is_folded_is_said() {
         Unexplained: +300 ms, 15 % of the change, is spread too thinly to name a
         function.
 
-        Calls in the middle of long paths are folded: --format json has them all.
+        Calls in the middle of long paths are folded; --format json shows them all.
     "#]]
     .assert_eq(&drawn(&answers::many(), look, 2));
     let all = drawn(&answers::many(), look, usize::MAX);
@@ -387,58 +387,58 @@ fn stages() {
         &answers::stages(),
         100,
         &expect![[r#"
-        400 ms → 560 ms (+40 %): 88 % of it is utf, which is new, called from layer (src/layer.js:77-99,
-        abc123)
+            400 ms → 560 ms (+40 %): 88 % of it is utf, which is new, called from layer (src/layer.js:77-99,
+            abc123)
 
-          before    1 run, 400 ms  ⡀                     old/run-1.json
-          after     1 run, 560 ms                     ⢀  new/run-1.json
-          change    +160 ms (+30.0 ms to +290 ms)
-          metric    wall; changes under 40.0 ms are ignored
+              before    1 run, 400 ms  ⡀                     old/run-1.json
+              after     1 run, 560 ms                     ⢀  new/run-1.json
+              change    +160 ms (+30.0 ms to +290 ms)
+              metric    wall; changes under 40.0 ms are ignored
 
-        Where the change is
-        part            change   before    after  subtrees  nodes
-        Added          +140 ms      0 s   140 ms         1      3
-        Deleted       −30.0 ms  30.0 ms      0 s         1      3
-        Modified      +20.0 ms      0 s  20.0 ms         4      3
-        Side effects       0 s  5.00 ms  5.00 ms         2      6
-        Common tree   +30.0 ms   365 ms   395 ms               90
+            Where the change is
+            part            change   before    after  subtrees  nodes
+            Added          +140 ms      0 s   140 ms         1      3
+            Deleted       −30.0 ms  30.0 ms      0 s         1      3
+            Modified      +20.0 ms      0 s  20.0 ms         4      3
+            Side effects       0 s  5.00 ms  5.00 ms         2      6
+            Common tree   +30.0 ms   365 ms   395 ms               90
 
-        Added: calls of methods that are new
-        #   change  nodes  path
-        1  +140 ms      3  main › layer › utf
-                           new method, src/layer.js:120-141, abc123; called in line 80
-                           look at layer (modified, src/layer.js:77-99, abc123)
+            Added: calls of new methods
+            #   change  nodes  path
+            1  +140 ms      3  main › layer › utf
+                               new method, src/layer.js:120-141, abc123; called in line 80
+                               look at layer (modified, src/layer.js:77-99, abc123)
 
-        Deleted: calls of methods that are gone
-        #    change  nodes  path
-        1  −30.0 ms      3  main › layer › old<b>|`x`
-                            deleted method; called in line 80
+            Deleted: calls of deleted methods
+            #    change  nodes  path
+            1  −30.0 ms      3  main › layer › old<b>|`x`
+                                deleted method; called in line 80
 
-        Modified: calls below a modified method, on one side only
-        #    change  nodes  path
-        1  +20.0 ms      3  main › layer › parse
-                            called only after, in line 80
-                            look at layer (modified, src/layer.js:77-99, abc123)
-        3 more subtrees, 0 s together: --limit 0 shows all
+            Modified: calls below a modified method, on one side only
+            #    change  nodes  path
+            1  +20.0 ms      3  main › layer › parse
+                                called only after, in line 80
+                                look at layer (modified, src/layer.js:77-99, abc123)
+            3 more subtrees, 0 s together: --limit 0 shows all
 
-        Side effects: calls on one side only, below no modified method
-        #    change  nodes  path
-        1  +5.00 ms      3  main › tick
-                            only after, in all runs: a side effect; called in line 80
-        2  −5.00 ms      3  main › gc
-                            only before, in some runs: chance; called in line 80
+            Side effects: calls on one side only, not below a modified method
+            #    change  nodes  path
+            1  +5.00 ms      3  main › tick
+                                only after, in all runs: a side effect; called in line 80
+            2  −5.00 ms      3  main › gc
+                                only before, in some runs: chance; called in line 80
 
-        Common tree: the same calls at another cost
-        #    change   before    after  path
-        1  +30.0 ms  30.0 ms  60.0 ms  main › layer
-                                       modified itself; 8.0 % → 15 % of the common tree
-                                       1,000 → 2,000 calls
-                                       look at layer (modified, src/layer.js:77-99, abc123)
+            Common tree: the same calls at another cost
+            #    change   before    after  path
+            1  +30.0 ms  30.0 ms  60.0 ms  main › layer
+                                           modified itself; 8.0 % → 15 % of the common tree
+                                           1,000 → 2,000 calls
+                                           look at layer (modified, src/layer.js:77-99, abc123)
 
-        The trees match by 57.1 of 100: numbers of calls overlap by 99 %, costs per call overlap by 95 %,
-        costs overlap by 90 %, 90 % of the contexts before and 75 % of those after are in common, all
-        multiplied. 95 % counts as the same, for want of several runs of the same code; with 1 context set
-        aside it is 97 %.
-    "#]],
+            The trees score 57.1 of 100: numbers of calls overlap by 99 %, costs per call overlap by 95 %, costs
+            overlap by 90 %, and 90 % of the contexts before and 75 % of those after are common; the score is
+            the product. 95 % counts as the same, because there are not several runs of the same code; with 1
+            context set aside, the overlap is 97 %.
+        "#]],
     );
 }

@@ -92,7 +92,7 @@ fn everything_is_said_wide_and_narrow_light_and_dark() {
         "Improvements",
         "− gone",
         "(garbage collector)",
-        "Not explained by anything above: +4.00 ms",
+        "Unexplained: +4.00 ms",
         "samples were lost (37 times)",
         "before/2.json.gz",
     ] {

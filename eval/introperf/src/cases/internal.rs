@@ -58,7 +58,7 @@ sed 's/at + 400/at + len(text)/; s/len(text), 400/len(text), len(text)/' base.py
         truth: Truth {
             object: "perl",
             functions: &["Perl_regexec_flags"],
-            why: "\\w*\\w*\\w*\\w*$ is tried in all ways on a line whose end does not fit, \\w[\\w\\s]*$ in few",
+            why: "\\w*\\w*\\w*\\w*$ is tried in all ways on a line whose end does not match, \\w[\\w\\s]*$ in few",
         },
         prepare: r#"awk 'BEGIN { for (i = 0; i < 3000; i++) print "line " i " of a log that ends well" }' > lines
 awk 'BEGIN { for (i = 0; i < 8; i++) { for (n = 0; n < 220; n++) printf "a"; print "!" } }' >> lines"#,
@@ -152,7 +152,7 @@ kill -QUIT $(cat nginx.pid)",
     Case {
         name: "xmllint-axis",
         program: "xmllint",
-        what: "an XPath that looks at all that follows",
+        what: "an XPath that looks at everything that follows",
         packages: &["libxml2-utils"],
         truth: Truth {
             object: "libxml2.so",
@@ -167,7 +167,7 @@ kill -QUIT $(cat nginx.pid)",
     Case {
         name: "bzip2-repeats",
         program: "bzip2",
-        what: "compresses what repeats itself",
+        what: "compresses data that repeats itself",
         packages: &["bzip2"],
         truth: Truth {
             object: "libbz2.so",

@@ -30,7 +30,7 @@ sed 's/^known = .*/known = words/' base.rb > buggy.rb"#,
     Case {
         name: "redis-lpos",
         program: "redis-server",
-        what: "LPOS of what is not in a long list instead of LINDEX",
+        what: "LPOS of a missing element in a long list instead of LINDEX",
         packages: &["redis-tools"],
         truth: Truth {
             object: "redis-check-rdb",

@@ -122,17 +122,17 @@ pub fn claims(rows: &Rows<'_>) -> String {
     let mut text = head(&["question", "paper", "ours"]);
     let rows: [[String; 3]; 8] = [
         [
-            "common tree above 85 % of the nodes before".into(),
+            "common tree has more than 85 % of the nodes before".into(),
             "6 of 8 programs".into(),
             format!("{covered} of {programs} programs"),
         ],
         [
-            "least overlap of average time".into(),
+            "lowest overlap of average time".into(),
             "above 82 %".into(),
             format!("{} %", least(|taken| taken.mean)),
         ],
         [
-            "least overlap of invocation count".into(),
+            "lowest overlap of invocation count".into(),
             "above 82 %".into(),
             format!("{} %", least(|taken| taken.calls)),
         ],
@@ -488,7 +488,7 @@ pub fn attribution(rows: &Rows<'_>) -> String {
     let _ = writeln!(
         text,
         "\nStage 3 leaves {} subtrees (all runs together): {always} are in all runs of their side (side effects), \
-         {sometimes} only in some (chance), {unknown} are on a side with one run, which does not tell.",
+         {sometimes} only in some of them (chance), {unknown} are on a side with one run, which cannot decide.",
         always + sometimes + unknown
     );
     text

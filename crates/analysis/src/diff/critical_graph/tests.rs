@@ -71,7 +71,7 @@ fn the_graph_with_all_its_fields() {
         2 1 fetch app.js - 140000000 cause
         3 0 worker # (thread) 10000000 90000000
         4 3 scan worker.js 10000000 90000000 cause
-        1 × unpaired-runs: this method compares runs in pairs: of the 3 runs after only the first 2 have a partner, the rest were left out
+        1 × unpaired-runs: this method compares runs in pairs; only the first 2 of the 3 runs after have a partner, the rest were left out
     "#]].assert_eq(&drawn(&slower));
     let same = compared(vec![before.clone()], vec![before], None);
     expect![[r#"

@@ -232,7 +232,7 @@ impl<'t> SyntaxWalk<'t> {
         }
         if self.too_deep > 0 {
             self.file.incomplete = Some(format!(
-                "{} functions nested more than {MAX_SCOPES} deep count as part of what holds them",
+                "{} functions nested more than {MAX_SCOPES} deep count as part of the enclosing function",
                 self.too_deep
             ));
         }

@@ -1,4 +1,4 @@
-//! What can be said to `perfblame record chrome`.
+//! Options of `perfblame record chrome`.
 
 use std::path::PathBuf;
 
@@ -12,17 +12,17 @@ pub struct ChromeArgs {
     /// With `chrome`, the page: an address or a file
     #[arg(long, value_name = "URL", value_hint = ValueHint::Url, conflicts_with = "command", help_heading = "Web pages")]
     pub url: Option<String>,
-    /// With `chrome`, JavaScript that runs in the page once it is loaded; what it promises is waited for
+    /// With `chrome`, JavaScript to run in the loaded page; perfblame awaits its promise
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "url", help_heading = "Web pages")]
     pub script: Option<PathBuf>,
     /// With `chrome`, replay a user flow: the JSON that DevTools' Recorder exports, or - for standard input. With `--url`,
-    /// the flow starts there, and goes on at that site
+    /// the flow starts there and stays on that site
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with_all = ["script", "command"], help_heading = "Web pages")]
     pub flow: Option<PathBuf>,
-    /// With `--script`, record from where the page is loaded
+    /// With `--script`, start recording after the page has loaded
     #[arg(long, requires = "script", help_heading = "Web pages")]
     pub skip_load: bool,
-    /// With `chrome`, use a browser that runs, in a tab of its own: 127.0.0.1:9222 unless given
+    /// With `chrome`, use an isolated tab of a running browser; default: 127.0.0.1:9222
     #[arg(
         long,
         value_name = "HOST:PORT",

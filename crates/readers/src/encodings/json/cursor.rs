@@ -64,19 +64,19 @@ impl<'a> Cursor<'a> {
     #[inline]
     pub fn peek(&mut self) -> Result<JsonKind> {
         let byte = self.next_byte()?;
-        kind_of(byte).map_or_else(|| self.bad("a value is expected here"), Ok)
+        kind_of(byte).map_or_else(|| self.bad("expected a value"), Ok)
     }
 
     /// Steps into an object.
     #[inline]
     pub fn begin_object(&mut self) -> Result<()> {
-        self.expect(b'{', "an object is expected here")
+        self.expect(b'{', "expected an object")
     }
 
     /// Steps into an array.
     #[inline]
     pub fn begin_array(&mut self) -> Result<()> {
-        self.expect(b'[', "an array is expected here")
+        self.expect(b'[', "expected an array")
     }
 
     /// The next key of the object we are in; none at its end, which it steps out of. The value must be taken or
@@ -100,10 +100,10 @@ impl<'a> Cursor<'a> {
                 return Ok(None);
             }
             b'"' => {}
-            _ => return self.bad("a key in quotes is expected here"),
+            _ => return self.bad("expected a key in quotes"),
         }
         let key = self.string_extent()?;
-        self.expect(b':', "a colon is expected after a key")?;
+        self.expect(b':', "expected a colon after a key")?;
         Ok(Some(key))
     }
 
@@ -134,7 +134,7 @@ impl<'a> Cursor<'a> {
     /// A string, which must be next, as the bytes between its quotes, and whether there are escapes in it.
     pub fn raw_string(&mut self) -> Result<(&'a [u8], bool)> {
         if self.next_byte()? != b'"' {
-            return self.bad("a string is expected here");
+            return self.bad("expected a string");
         }
         self.string_extent()
     }
@@ -142,7 +142,7 @@ impl<'a> Cursor<'a> {
     /// A number, which must be next.
     pub fn number(&mut self) -> Result<Number<'a>> {
         if self.peek()? != JsonKind::Number {
-            return self.bad("a number is expected here");
+            return self.bad("expected a number");
         }
         Ok(Number(self.word()))
     }
@@ -167,7 +167,7 @@ impl<'a> Cursor<'a> {
     /// `true` or `false`, which must be next.
     pub fn boolean(&mut self) -> Result<bool> {
         if self.peek()? != JsonKind::Bool {
-            return self.bad("true or false is expected here");
+            return self.bad("expected true or false");
         }
         Ok(self.word().starts_with(b"t"))
     }

@@ -120,7 +120,7 @@ impl<R: Read> Stream<R> {
     /// What the next value is.
     pub fn peek(&mut self) -> Result<JsonKind> {
         let byte = self.next_byte()?;
-        kind_of(byte).map_or_else(|| self.bad("a value is expected here"), Ok)
+        kind_of(byte).map_or_else(|| self.bad("expected a value"), Ok)
     }
 
     /// True when nothing but blanks is left.
@@ -134,12 +134,12 @@ impl<R: Read> Stream<R> {
 
     /// Steps into an object.
     pub fn begin_object(&mut self) -> Result<()> {
-        self.expect(b'{', "an object is expected here")
+        self.expect(b'{', "expected an object")
     }
 
     /// Steps into an array.
     pub fn begin_array(&mut self) -> Result<()> {
-        self.expect(b'[', "an array is expected here")
+        self.expect(b'[', "expected an array")
     }
 
     /// The next key of the object we are in; none at its end, which it steps out of. The value must be taken or
@@ -151,7 +151,7 @@ impl<R: Read> Stream<R> {
                 return Ok(None);
             }
             b'"' => {}
-            _ => return self.bad("a key in quotes is expected here"),
+            _ => return self.bad("expected a key in quotes"),
         }
         // The colon must be in the buffer too, as getting it later would move the key.
         let (key, escaped, after) = loop {
@@ -160,7 +160,7 @@ impl<R: Read> Stream<R> {
                 let colon = scan::skip_gap(window, end.quote + 1);
                 match window.get(colon) {
                     Some(b':') => break (1..end.quote, end.escaped, colon + 1),
-                    Some(_) => return self.bad("a colon is expected after a key"),
+                    Some(_) => return self.bad("expected a colon after a key"),
                     None => {}
                 }
             }
@@ -189,7 +189,7 @@ impl<R: Read> Stream<R> {
     /// A string, which must be next.
     pub fn string(&mut self) -> Result<Cow<'_, str>> {
         if self.next_byte()? != b'"' {
-            return self.bad("a string is expected here");
+            return self.bad("expected a string");
         }
         let end = loop {
             match scan::string_end(self.window(), 1) {
@@ -204,7 +204,7 @@ impl<R: Read> Stream<R> {
     /// A number, which must be next.
     pub fn number(&mut self) -> Result<Number<'_>> {
         if self.peek()? != JsonKind::Number {
-            return self.bad("a number is expected here");
+            return self.bad("expected a number");
         }
         self.word().map(Number)
     }
@@ -228,7 +228,7 @@ impl<R: Read> Stream<R> {
     /// `true` or `false`, which must be next.
     pub fn boolean(&mut self) -> Result<bool> {
         if self.peek()? != JsonKind::Bool {
-            return self.bad("true or false is expected here");
+            return self.bad("expected true or false");
         }
         Ok(self.word()?.starts_with(b"t"))
     }

@@ -191,7 +191,7 @@ fn the_first_keys_tell_what_a_file_is() {
 #[test]
 fn faults_say_where() {
     let error = ReadError::from(walk(&b"{\"a\" 1}"[..]).unwrap_err());
-    expect!["at byte 1: a colon is expected after a key"].assert_eq(&error.to_string());
+    expect!["at byte 1: expected a colon after a key"].assert_eq(&error.to_string());
     let error = parse(b"[1, 2").unwrap_err();
     expect!["at byte 5: the input ends inside a JSON value"].assert_eq(&error.to_string());
 }

@@ -85,7 +85,7 @@ pub fn read(bytes: &[u8], builder: &mut ProfileBuilder) {
 
 fn damaged(builder: &mut ProfileBuilder) {
     builder.warn("damaged-records", || {
-        "records that are cut off or refer to nothing were left out".to_owned()
+        "records that are cut off or have dangling references were left out".to_owned()
     });
 }
 

@@ -151,7 +151,7 @@ impl Parser {
         };
         if !understood {
             builder.warn("damaged-lines", || {
-                format!("lines that contradict the format were left out, first at byte {offset}")
+                format!("invalid lines were left out, first at byte {offset}")
             });
         }
     }

@@ -31,7 +31,7 @@ pub fn read(bytes: &[u8], builder: &mut ProfileBuilder) -> Result<(), ReadError>
     let mut parts = CleopatraParts::default();
     let fault = parts.find(Cursor::new(bytes)).err();
     let Some(samples) = parts.samples else {
-        let what = "there are no samples in it";
+        let what = "it contains no samples";
         return Err(ReadError::malformed(bytes.len() as u64, what).help("the file looks cut off"));
     };
     let mut reader = CleopatraReader {
@@ -160,7 +160,7 @@ impl CleopatraReader {
                         match id.and_then(|id| self.frames.get(&id)) {
                             Some(frame) => stack.push(*frame),
                             None => builder.warn("unknown-frames", || {
-                                "frames that the symbol table does not hold were left out of stacks"
+                                "frames that are not in the symbol table were left out of stacks"
                                     .to_owned()
                             }),
                         }

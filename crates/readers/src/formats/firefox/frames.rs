@@ -92,7 +92,7 @@ impl Places {
             let caller = prefix.and_then(|above| self.stack(above));
             if prefix.is_some_and(|above| above >= row) {
                 builder.warn("broken-stacks", || {
-                    "stacks whose callers come after them were taken without".to_owned()
+                    "stacks whose callers come after them were read without callers".to_owned()
                 });
             }
             self.stacks.push(Some(match caller {

@@ -144,7 +144,7 @@ fn damage_costs_what_is_damaged() {
         g 1 1
         mach_msg 1 1
         1 × unknown-frames: stacks were cut where their frame does not exist
-        1 × broken-stacks: stacks whose callers come after them were taken without
+        1 × broken-stacks: stacks whose callers come after them were read without callers
         1 × empty-stacks: samples without a stack are counted but have no place in the tree
     "]],
     );
@@ -154,7 +154,7 @@ fn damage_costs_what_is_damaged() {
         &deep,
         &expect![[r"
             0 samples
-            1 × nested-processes: processes inside processes inside processes were left out
+            1 × nested-processes: processes nested more than twice were left out
             1 × damaged-json: the rest of a table was left out: the file ends at byte 1000000
         "]],
     );

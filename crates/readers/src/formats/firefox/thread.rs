@@ -250,9 +250,8 @@ fn durations(
         if let Some((before, start)) = last {
             let mut spent = time.saturating_sub(start);
             if spent < 0 {
-                builder.warn("times-go-back", || {
-                    "samples before the one ahead of them stand for no time".to_owned()
-                });
+                builder
+                    .warn("times-go-back", || "samples out of order count as zero time".to_owned());
             }
             while let Some((from, to)) = paused.peek() {
                 let overlap = time.min(*to).saturating_sub(start.max(*from)).max(0);

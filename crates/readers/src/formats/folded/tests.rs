@@ -99,7 +99,10 @@ fn bad_lines_cost_themselves() {
     let profile = profile("a;b 1\r\nnothing\r\n\r\n# note 3\r\na;b x\r\na;c 2\r\n");
     assert_eq!(draw(&profile), "a 3 0\n  b 1 1\n  c 2 2\n");
     assert_eq!(profile.warnings[0].count, 2);
-    assert_eq!(profile.warnings[0].message, "lines without a count were left out, first: nothing");
+    assert_eq!(
+        profile.warnings[0].message,
+        "lines without a count were left out; the first is nothing"
+    );
 }
 
 #[test]

@@ -174,7 +174,10 @@ fn event_types<'m>(
             }
             let Some(layout) = Layout::of(metadata, header.integers, *id, &keep) else {
                 recording.builder.warn("unreadable-events", || {
-                    format!("events were left out as their layout has no end: {}", class.name)
+                    format!(
+                        "events were left out, because their layout refers to itself: {}",
+                        class.name
+                    )
                 });
                 return None;
             };
@@ -200,7 +203,9 @@ fn note_gaps(recording: &mut JfrRecording, header: &ChunkHeader, bytes: &[u8]) {
     if (bytes.len() as u64) < header.size {
         let missing = header.size - bytes.len() as u64;
         recording.builder.warn("truncated", || {
-            format!("the file is cut off: the chunk at byte {offset} misses {missing} bytes")
+            format!(
+                "the file is cut off; {missing} bytes are missing from the chunk at byte {offset}"
+            )
         });
     } else if header.unfinished {
         recording.builder.warn("unfinished", || {
@@ -225,7 +230,9 @@ fn note_losses(recording: &mut JfrRecording, header: &ChunkHeader, bytes: &[u8],
 fn damaged_event(recording: &mut JfrRecording, event: &EventType<'_>, at: usize) {
     let (class, at) = (event.class, recording.offset + at as u64);
     recording.builder.warn("damaged-events", || {
-        format!("events that do not fit their layout were left out, first: {class} at byte {at}")
+        format!(
+            "events that do not match their layout were left out; the first is {class} at byte {at}"
+        )
     });
 }
 

@@ -85,7 +85,7 @@ impl<'a> JfrMethods<'a> {
         }
         let frame = self.new_frame(builder, place).unwrap_or_else(|| {
             builder.warn("missing-methods", || {
-                "places in methods that are in no constant pool are shown as (unknown)".to_owned()
+                "methods that are not in a constant pool are shown as (unknown)".to_owned()
             });
             builder.named_frame("(unknown)", Layer::Runtime)
         });

@@ -137,21 +137,21 @@ impl JfrRecording {
     /// A message of async-profiler.
     pub fn log(&mut self, level: &str, message: &str) {
         if matches!(level, "WARN" | "ERROR") {
-            self.builder.warn("profiler-log", || format!("the profiler said: {message}"));
+            self.builder.warn("profiler-log", || format!("message of the profiler: {message}"));
         }
     }
 
     /// The CPU-time sampler could not keep up.
     pub fn lost_samples(&mut self, count: u64) {
         self.builder.warn_many("lost-samples", u64::from(count as u32), || {
-            "the CPU-time sampler of the virtual machine lost samples".to_owned()
+            "the JVM's CPU-time sampler lost samples".to_owned()
         });
     }
 
     /// Buffers were dropped.
     pub fn lost_data(&mut self, bytes: u64) {
         self.builder.warn_many("lost-bytes", bytes, || {
-            "the recording lost bytes of events, as its buffers were full".to_owned()
+            "bytes of events were lost, because the recording's buffers were full".to_owned()
         });
     }
 
@@ -211,7 +211,7 @@ impl JfrRecording {
             JfrStack::None => placeholder(builder, no_stack, "(no stack)"),
             JfrStack::Missing => {
                 builder.warn("missing-stacks", || {
-                    "events whose stack is in no constant pool are kept under (missing stack)"
+                    "events whose stack is not in a constant pool are kept under (missing stack)"
                         .to_owned()
                 });
                 placeholder(builder, missing_stack, "(missing stack)")

@@ -75,7 +75,7 @@ fn both_encodings_of_integers_read_alike() {
             Main.parse 2 2
 
         5 samples, samples 5, waited 3000
-        1 x missing-stacks: events whose stack is in no constant pool are kept under (missing stack)"]];
+        1 x missing-stacks: events whose stack is not in a constant pool are kept under (missing stack)"]];
     check(drawn(Integers::Compressed), &expected);
     check(drawn(Integers::Fixed), &expected);
 }
@@ -143,7 +143,7 @@ fn files_one_after_the_other_are_a_file() {
     let profile = read_bytes(twice, Grain::Functions).unwrap();
     expect![[r"
         10 samples, samples 10, waited 6000
-        2 x missing-stacks: events whose stack is in no constant pool are kept under (missing stack)"]].assert_eq(&totals(&profile));
+        2 x missing-stacks: events whose stack is not in a constant pool are kept under (missing stack)"]].assert_eq(&totals(&profile));
     assert_eq!(profile.info.duration, Some(4_000_000_000));
 }
 
@@ -170,16 +170,16 @@ fn a_file_that_is_cut_off_is_read_as_far_as_it_goes() {
                 Main.parse 2 2
 
             5 samples, samples 5, waited 3000
-            1 x missing-stacks: events whose stack is in no constant pool are kept under (missing stack)
-            1 x truncated: the file is cut off: the chunk at byte 1339 misses 10 bytes
+            1 x missing-stacks: events whose stack is not in a constant pool are kept under (missing stack)
+            1 x truncated: the file is cut off; 10 bytes are missing from the chunk at byte 1339
             1 x damaged-chunks: a chunk without a readable description of its layout, at byte 1339, was left out"#]],
     );
     let jdk = sample("jdk21.jfr.gz");
     let profile = read_bytes(jdk[..jdk.len() - 1000].to_vec(), Grain::Functions).unwrap();
     expect![[r#"
         16 samples, samples 16, native 6, allocated 76090784, allocated (buffers) 63914496, blocked 767551531, waited 3423499730, io 680317
-        1 x truncated: the file is cut off: the chunk at byte 0 misses 1000 bytes
-        22 x missing-methods: places in methods that are in no constant pool are shown as (unknown)"#]].assert_eq(&totals(&profile));
+        1 x truncated: the file is cut off; 1000 bytes are missing from the chunk at byte 0
+        22 x missing-methods: methods that are not in a constant pool are shown as (unknown)"#]].assert_eq(&totals(&profile));
 }
 
 #[test]
@@ -200,7 +200,7 @@ fn a_damaged_record_costs_little() {
 
         3 samples, samples 3, waited 3000
         1 x damaged-records: records were lost in 19 damaged bytes, first at byte 68
-        1 x missing-stacks: events whose stack is in no constant pool are kept under (missing stack)"]],
+        1 x missing-stacks: events whose stack is not in a constant pool are kept under (missing stack)"]],
     );
 }
 
@@ -212,7 +212,7 @@ fn a_size_that_swallows_the_next_chunk_does_no_harm() {
     let profile = read_bytes(bytes, Grain::Functions).unwrap();
     expect![[r"
         10 samples, samples 10, waited 6000
-        2 x missing-stacks: events whose stack is in no constant pool are kept under (missing stack)"]].assert_eq(&totals(&profile));
+        2 x missing-stacks: events whose stack is not in a constant pool are kept under (missing stack)"]].assert_eq(&totals(&profile));
 }
 
 #[test]
@@ -222,8 +222,8 @@ fn bytes_between_chunks_are_counted() {
     let profile = read_bytes(bytes, Grain::Functions).unwrap();
     expect![[r#"
         10 samples, samples 10, waited 6000
-        2 x missing-stacks: events whose stack is in no constant pool are kept under (missing stack)
-        7 x damaged-bytes: bytes that belong to no chunk were left out, first at byte 1339"#]]
+        2 x missing-stacks: events whose stack is not in a constant pool are kept under (missing stack)
+        7 x damaged-bytes: bytes outside of chunks were left out, first at byte 1339"#]]
     .assert_eq(&totals(&profile));
 }
 
@@ -248,7 +248,7 @@ fn a_recording_that_never_reached_its_first_flush_gets_a_clear_error() {
         bytes,
         &expect![[r"
         jfr at byte 0: the recording was cut off in its first second, before anything in it could be read
-        help: let the virtual machine run a little longer, or end the recording with `jcmd <pid> JFR.stop`"]],
+        help: let the JVM run a little longer, or stop the recording with `jcmd <pid> JFR.stop`"]],
     );
 }
 
@@ -281,7 +281,7 @@ fn samples_have_their_totals() {
           cut stacks: false, by OpenJDK 64-Bit Server VM (21.0.8+9-LTS) for linux-amd64 JRE (21.0.8+9-LTS)
         jdk25-killed.jfr.gz: 38 samples, samples 18, cpu 230000000, native 12, allocated 44124296, allocated (buffers) 116676856, blocked 869652461, waited 3051859899, io 873653
         1 x unfinished: the chunk at byte 0 was still being written and is read as far as it goes
-        3 x lost-samples: the CPU-time sampler of the virtual machine lost samples, 12 threads
+        3 x lost-samples: the JVM's CPU-time sampler lost samples, 12 threads
           cut stacks: false, by OpenJDK 64-Bit Server VM (25.0.2+10-LTS) for linux-amd64 JRE (25.0.2+10-LTS)
         jdk25.jfr.gz: 30 samples, samples 16, cpu 160000000, native 6, allocated 42266488, allocated (buffers) 31330128, blocked 833284211, waited 3942881702, io 32150274, 13 threads
           cut stacks: false, by OpenJDK 64-Bit Server VM (25.0.2+10-LTS) for linux-amd64 JRE (25.0.2+10-LTS)
@@ -345,7 +345,7 @@ fn corpus_files_have_their_totals() {
         speedscope-heavy.jfr.gz: 346 samples, samples 346, native 44, allocated 878277960, old objects 15, old bytes 428173872
         3 x unread-events: events with stacks were not read: 2 of type jdk.ThreadStart, 1 of type jdk.JavaErrorThrow
         uint64-ref-id.jfr.gz: 25 samples, samples 25, allocated 175195696, allocated (buffers) 176050224, old objects 65, old bytes 4952440, waited 778281717314, io 11189464
-        1 x missing-stacks: events whose stack is in no constant pool are kept under (missing stack)
+        1 x missing-stacks: events whose stack is not in a constant pool are kept under (missing stack)
         2 x unread-events: events with stacks were not read: 1 of type com.datadog.profiling.controller.openjdk.events.SmapEntryFactory$SmapParseErrorEvent, 1 of type datadog.AvailableProcessorCores
         wall.jfr.gz: 26246 samples, wall 262460000000
         wall_tick_sample.jfr.gz: 2579 samples, wall 128950000000

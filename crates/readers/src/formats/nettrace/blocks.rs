@@ -110,9 +110,9 @@ impl<'a> NettraceBlocks<'a> {
         if !bytes.starts_with(START) {
             let version = version.map_or(String::new(), |version| format!(" ({version})"));
             let message = format!(
-                "this version{version} of .NET's trace format is not known; versions 4 to 6 are"
+                "this version{version} of .NET's trace format is not supported; versions 4 to 6 are"
             );
-            let help = "`dotnet-trace collect` of .NET 9 and before writes version 4";
+            let help = "`dotnet-trace collect` of .NET 9 and earlier writes version 4";
             return Err(ReadError::unsupported(message).at(8).help(help));
         }
         let mut blocks = Self { bytes, at: START.len(), is_cut: false, is_6: false };
@@ -127,7 +127,7 @@ impl<'a> NettraceBlocks<'a> {
         if name != b"Trace" {
             return Err(ReadError::malformed(
                 START.len() as u64,
-                "the trace does not start with its own description",
+                "the trace does not start with its description",
             ));
         }
         let about = bytes.get(blocks.at..blocks.at + 48).ok_or_else(truncated)?;
@@ -146,7 +146,7 @@ impl<'a> NettraceBlocks<'a> {
     fn open_6(bytes: &'a [u8]) -> Result<(NettraceTrace, Self), ReadError> {
         let at = START_6.len() + 8;
         let Some((version6::TRACE, about)) = version6::block(bytes, at) else {
-            let message = "the trace does not start with its own description";
+            let message = "the trace does not start with its description";
             return Err(ReadError::malformed(at as u64, message));
         };
         let mut trace = NettraceTrace::read(about, at + 4)?;

@@ -244,7 +244,7 @@ fn later_versions_get_a_clear_error() {
     let error = read(Input::from_bytes(bytes).unwrap(), &ReadOptions::default()).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "at byte 8: this version (7) of .NET's trace format is not known; versions 4 to 6 are"
+        "at byte 8: this version (7) of .NET's trace format is not supported; versions 4 to 6 are"
     );
 }
 

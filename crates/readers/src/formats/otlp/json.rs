@@ -130,8 +130,8 @@ pub fn next_message(cursor: &mut Cursor<'_>) -> Result<Option<Vec<u8>>, ReadErro
     let mut is_old = false;
     let message = message(cursor, MESSAGE, &mut is_old)?;
     if is_old {
-        let what = "this is JSON of OpenTelemetry profiles before version 1.8";
-        let help = "write it as protobuf, which is read in every version, or with a newer exporter";
+        let what = "this is OpenTelemetry JSON from before version 1.8";
+        let help = "write it as protobuf, which works in every version, or use a newer exporter";
         return Err(ReadError::unsupported(what).help(help));
     }
     Ok(Some(message.finish()))

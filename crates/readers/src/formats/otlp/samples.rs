@@ -124,7 +124,7 @@ impl OtlpSamples {
         let columns = self.columns(builder, tables, &header);
         if columns.is_empty() {
             builder.warn("profiles-without-type", || {
-                "profiles that do not say what they measure were left out".to_owned()
+                "profiles without a metric were left out".to_owned()
             });
             return Ok(());
         }

@@ -115,14 +115,12 @@ impl FrameTable {
         match &binary {
             Sought::Missing => builder.warn("missing-binaries", || {
                 format!(
-                    "binaries are not on this machine, first: {path}; their functions are named by their \
-                     offset"
+                    "binaries are not on this machine; the first is {path}; their functions are shown by offset"
                 )
             }),
             Sought::Changed => builder.warn("changed-binaries", || {
                 format!(
-                    "binaries are not, or may not be, those that were recorded, first: {path}; their \
-                     functions are named by their offset"
+                    "binaries may have changed since the recording; the first is {path}; their functions are shown by offset"
                 )
             }),
             _ => {}
@@ -238,8 +236,7 @@ impl FrameTable {
         self.kernel = KernelSymbols::find(build_id.as_deref(), release.as_deref());
         if self.kernel.is_none() {
             builder.warn("no-kernel-symbols", || {
-                "the symbols of the recorded kernel are not on this machine; its functions are named \
-                 by their offset"
+                "the symbols of the recorded kernel are not on this machine; its functions are shown by offset"
                     .to_owned()
             });
         }
@@ -342,7 +339,7 @@ impl FrameTable {
                 let (code, damaged) = JitCode::parse_map(&text);
                 if damaged > 0 {
                     builder.warn_many("damaged-jit-lines", damaged, || {
-                        format!("lines of {path} make no sense and were left out")
+                        format!("unreadable lines of {path} were left out")
                     });
                 }
                 jit.code = code;

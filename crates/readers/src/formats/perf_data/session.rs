@@ -153,7 +153,7 @@ impl Session {
                 "damaged-records",
                 damage.gaps,
                 format!(
-                    "no record could be made out at byte {}; {} bytes were passed over",
+                    "no readable record at byte {}; {} bytes were skipped",
                     damage.first_gap.unwrap_or(0),
                     damage.skipped
                 ),
@@ -161,13 +161,13 @@ impl Session {
         }
         if damage.cut {
             core.outbox
-                .warn("truncated", "the file ends inside a record; what came before it was read");
+                .warn("truncated", "the file ends inside a record; the part before it was read");
         }
         if core.recording.damaged > 0 {
             core.outbox.warn_many(
                 "damaged-header",
                 core.recording.damaged,
-                "parts of the header make no sense and were left out",
+                "unreadable parts of the header were left out",
             );
         }
         core.create_metrics();
@@ -194,10 +194,8 @@ fn take_plain(rounds: &mut Rounds, core: &mut Core, record: Record<'_>) {
 
 impl Core {
     fn damaged(&mut self) {
-        self.outbox.warn(
-            "damaged-records",
-            "records are shorter than what they claim to hold and were left out",
-        );
+        self.outbox
+            .warn("damaged-records", "records that are shorter than their contents were left out");
     }
 
     /// Notes on which machine the recording was made, as soon as it says so.
@@ -240,7 +238,7 @@ impl Core {
             kind::THROTTLE => {
                 self.outbox.warn(
                     "throttled",
-                    "the kernel held sampling back as it took too much time; rates are uneven",
+                    "the kernel throttled sampling because it took too much time; rates are uneven",
                 );
                 Some(())
             }

@@ -193,15 +193,12 @@ impl Core {
             let (code, message) = if registers.abi == ABI_32 {
                 (
                     "unwalked-32-bit",
-                    "copies of the stacks of 32-bit processes cannot be walked; their samples have the \
-                     innermost user frame only, below (truncated); record those processes with frame \
-                     pointers (`perf record --call-graph fp`)",
+                    "stacks of 32-bit processes cannot be unwound; their samples have only the innermost user frame, below (truncated); record these processes with frame pointers (`perf record --call-graph fp`)",
                 )
             } else {
                 (
                     "unwalked-machine",
-                    "copies of stacks can be walked for x86_64 and aarch64 only; samples have the \
-                     innermost user frame only, below (truncated)",
+                    "stacks can be unwound only for x86_64 and aarch64; samples have only the innermost user frame, below (truncated)",
                 )
             };
             self.outbox.warn(code, message);

@@ -147,13 +147,13 @@ fn samples_without_stack_keep_their_place() {
 fn lost_samples_and_damaged_lines_are_counted() {
     check(
         "a 1/1 1.0: cycles:\n\t 40 f (x)\n\na 1/1 [000] 1.1: PERF_RECORD_LOST lost 12\n\nb 2/2 1.2: cycles:\n\t !!\n\n\t 40 f (x)\n",
-        &expect![[r"
+        &expect![[r#"
             a 1/1: f@x [1]
             b 2/2: f@x [1]
             samples count 2
-            12 × lost-samples: the kernel lost samples: record at a lower rate or with larger buffers
-            1 × damaged-lines: lines that are no part of a sample were left out, first: !!
-        "]],
+            12 × lost-samples: the kernel lost samples; record at a lower rate or with larger buffers
+            1 × damaged-lines: lines that do not belong to a sample were left out; the first is !!
+        "#]],
     );
 }
 

@@ -62,7 +62,7 @@ pub fn sniff(bytes: &[u8]) -> bool {
 /// Reads samples and what follows them: a memory map, or Java's names.
 pub fn read(builder: &mut ProfileBuilder, bytes: &[u8]) -> Result<Legacy, ReadError> {
     let Some(header) = header(bytes) else {
-        return Err(ReadError::malformed(0, "no header of a CPU profile"));
+        return Err(ReadError::malformed(0, "the header of a CPU profile is missing"));
     };
     let LegacyHeader { words, is_java, period } = header;
     let period = period as i64 * 1_000;
@@ -112,8 +112,7 @@ pub fn read(builder: &mut ProfileBuilder, bytes: &[u8]) -> Result<Legacy, ReadEr
         legacy.samples.push(LegacySample { values, addresses, ..LegacySample::default() });
     }
     if !is_ended {
-        builder
-            .warn("cut-off", || "the file ends without the mark that ends its samples".to_owned());
+        builder.warn("cut-off", || "the file ends without an end mark for its samples".to_owned());
     }
     let rest = String::from_utf8_lossy(bytes.get(row * words.size..).unwrap_or(&[]));
     if is_java {

@@ -75,7 +75,7 @@ pub fn read(builder: &mut ProfileBuilder, text: &str) -> Result<Legacy, ReadErro
         None => {
             return Err(ReadError::malformed(
                 0,
-                "no header of a heap, contention or thread profile",
+                "the header of a heap, contention or thread profile is missing",
             ));
         }
     }
@@ -91,9 +91,8 @@ struct LegacyTextReader<'a, 'b> {
 impl LegacyTextReader<'_, '_> {
     fn damaged(&mut self, line: &str) {
         let line: String = line.chars().take(80).collect();
-        self.builder.warn("damaged-lines", || {
-            format!("lines that contradict the format were left out, first: {line}")
-        });
+        self.builder
+            .warn("damaged-lines", || format!("invalid lines were left out; the first is {line}"));
     }
 
     /// Skips to the memory map and reads it.
@@ -113,7 +112,7 @@ impl LegacyTextReader<'_, '_> {
             "heap" => (rate / 2, true),
             "heapprofile" | "growthz" | "growth" | "fragmentationz" | "fragmentation" => (1, false),
             _ => {
-                let message = format!("heap profiles of the kind `{kind}` are not known");
+                let message = format!("heap profiles of the kind `{kind}` are not supported");
                 return Err(ReadError::unsupported(message));
             }
         };

@@ -41,7 +41,7 @@ impl PythonValues {
         };
         let root = reader.value(0)?;
         let Some(root) = root else {
-            return Err(ReadError::malformed(0, "the file holds no value"));
+            return Err(ReadError::malformed(0, "the file contains no value"));
         };
         Ok((reader.values, root))
     }
@@ -113,7 +113,7 @@ impl MarshalReader<'_> {
     fn value(&mut self, depth: usize) -> Result<Option<ValueId>, ReadError> {
         let start = self.at as u64;
         if depth > MAX_DEPTH {
-            return Err(ReadError::malformed(start, "values nest deeper than in any profile"));
+            return Err(ReadError::malformed(start, "values are nested too deeply"));
         }
         let tag = self.byte()?;
         let (kind, is_referred) = (tag & 0x7f, tag & 0x80 != 0);
@@ -208,7 +208,7 @@ impl MarshalReader<'_> {
         table: impl Fn(&Self) -> &Vec<ValueId>,
     ) -> Result<ValueId, ReadError> {
         let found = table(self).get(row).copied();
-        found.ok_or_else(|| ReadError::malformed(start, "a value refers to one that is not there"))
+        found.ok_or_else(|| ReadError::malformed(start, "a value refers to a missing value"))
     }
 
     fn items(&mut self, length: usize, depth: usize) -> Result<PythonValue, ReadError> {

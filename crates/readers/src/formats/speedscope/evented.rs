@@ -76,7 +76,7 @@ impl OpenFrames {
     ) {
         if at < self.last {
             builder.warn("times-go-back", || {
-                "events before the one ahead of them were moved to its time".to_owned()
+                "events out of order were moved to the time of the previous event".to_owned()
             });
         }
         self.last = at.max(self.last);
@@ -97,7 +97,7 @@ impl OpenFrames {
                 break;
             }
             builder.warn("calls-closed", || {
-                "calls that were open when their caller ended were ended with it".to_owned()
+                "calls still open when their caller ended were closed with it".to_owned()
             });
         }
     }
@@ -121,7 +121,7 @@ impl OpenFrames {
         let end = end.max(self.last);
         while self.pop(builder, thread, end).is_some() {
             builder.warn("unfinished-calls", || {
-                "calls without an end were ended at the end of the profile".to_owned()
+                "calls without an end were closed at the end of the profile".to_owned()
             });
         }
     }

@@ -39,7 +39,7 @@ fn samples_weigh_what_the_file_says() {
               b 1000000 1000000
             c 0 0
             1 × empty-stacks: samples without a stack are counted but have no place in the tree
-            1 × unknown-frames: frames that `shared.frames` does not hold were left out of stacks
+            1 × unknown-frames: frames that are not in `shared.frames` were left out of stacks
         "]],
     );
 }
@@ -110,7 +110,7 @@ fn what_does_not_fit_is_said() {
             r#"{{{FRAMES},"profiles":[{{"type":"evented","name":"t","unit":"none","endValue":9,"events":{events}}},
             {{"type":"odd"}}, 7]}}"#
         ),
-        &expect![[r"
+        &expect![[r#"
             0 samples
             weight 7 count
             calls 3 count
@@ -119,14 +119,14 @@ fn what_does_not_fit_is_said() {
             a 3 3
               b 0 0
             c 4 4
-            1 × damaged-profiles: a profile is no object
+            1 × damaged-profiles: a profile is not an object
             1 × events-out-of-order: ends of calls that were not open were left out
-            1 × times-go-back: events before the one ahead of them were moved to its time
-            1 × calls-closed: calls that were open when their caller ended were ended with it
+            1 × times-go-back: events out of order were moved to the time of the previous event
+            1 × calls-closed: calls still open when their caller ended were closed with it
             1 × damaged-events: events without a type, a known frame or a time were left out
-            1 × unfinished-calls: calls without an end were ended at the end of the profile
-            1 × unknown-profiles: a profile of type `odd` was left out; sampled and evented are known
-        "]],
+            1 × unfinished-calls: calls without an end were closed at the end of the profile
+            1 × unknown-profiles: a profile of type `odd` was left out; only sampled and evented are supported
+        "#]],
     );
 }
 
@@ -152,7 +152,7 @@ fn a_cut_off_file_keeps_what_came_before() {
 fn files_without_frames_are_an_error() {
     let text = br#"{"$schema":"speedscope","profiles":[{"type":"sampled""#.to_vec();
     let error = read(Input::from_bytes(text).unwrap(), &ReadOptions::default()).unwrap_err();
-    expect!["at byte 53: there are no frames in it"].assert_eq(&error.to_string());
+    expect!["at byte 53: it contains no frames"].assert_eq(&error.to_string());
 }
 
 #[test]

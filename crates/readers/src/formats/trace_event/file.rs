@@ -133,7 +133,7 @@ fn read_events<R: Read>(
 
 fn damaged(trace: &mut ChromeTrace<'_>, offset: u64) {
     trace.builder.warn("damaged-records", || {
-        format!("records that are damaged were left out, first: the one at byte {offset}")
+        format!("damaged records were left out, first at byte {offset}")
     });
 }
 

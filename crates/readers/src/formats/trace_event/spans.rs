@@ -250,7 +250,7 @@ impl Lane {
         if self.stack.len() >= DEPTH {
             self.too_deep += usize::from(end == i64::MAX);
             builder.warn("too-deep", || {
-                format!("calls nested deeper than {DEPTH} were counted as their callers")
+                format!("calls nested deeper than {DEPTH} count for their callers")
             });
             return;
         }
@@ -283,7 +283,7 @@ impl Lane {
             (Some(row), _) => self.close(row, builder, metrics),
             (None, name) => {
                 builder.warn("loose-ends", || {
-                    "ends of calls that never began, or began under another name, were left out"
+                    "ends of calls that never began, or began with another name, were left out"
                         .to_owned()
                 });
                 self.loose_ends.extend(name);
@@ -296,7 +296,7 @@ impl Lane {
         let thread = Some(self.thread);
         if row + 1 < self.stack.len() {
             builder.warn("overlapping-calls", || {
-                "calls that overlap without one being inside the other stand under each other only while they do"
+                "calls that overlap without nesting count as nested only while they overlap"
                     .to_owned()
             });
             for above in row + 1..self.stack.len() {
@@ -343,7 +343,7 @@ impl Lane {
     /// An event from before what is settled. Its time is taken from the call that it lies in.
     fn play_late(&mut self, item: SpanItem, builder: &mut ProfileBuilder, metrics: SpanMetrics) {
         builder.warn("late-events", || {
-            "events came too late to be nested exactly; they stand under what was still open"
+            "events arrived too late to be nested exactly; they are under the calls that were still open"
                 .to_owned()
         });
         let (Some(frame), ItemKind::Complete) = (item.frame, item.kind) else {

@@ -98,7 +98,7 @@ impl StackSamples {
         }
         let (Some(time), Some(frame)) = (time, frame) else {
             builder.warn("damaged-records", || {
-                "records without what they need were left out, first: a sample without time or stack"
+                "incomplete records were left out; the first is a sample without time or stack"
                     .to_owned()
             });
             return Ok(());
@@ -151,7 +151,7 @@ impl StackSamples {
             }
             if self.frames[row].frame.is_none() || path.len() > self.frames.len() {
                 builder.warn("missing-nodes", || {
-                    "samples point to frames that the file does not have; they are kept as partial stacks"
+                    "samples point to frames that are not in the file; they are kept as partial stacks"
                         .to_owned()
                 });
                 cursor = Some(builder.truncated_root());

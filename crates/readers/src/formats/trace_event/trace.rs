@@ -173,7 +173,7 @@ impl<'a> ChromeTrace<'a> {
 
     fn damaged(&mut self, what: &str) {
         self.builder.warn("damaged-records", || {
-            format!("records without what they need were left out, first: {what}")
+            format!("incomplete records were left out; the first is {what}")
         });
     }
 

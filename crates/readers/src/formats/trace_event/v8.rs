@@ -191,7 +191,8 @@ impl CpuProfiles {
             }
             let key = profile.thread.unwrap_or_else(|| {
                 builder.warn("profiles-without-thread", || {
-                    "CPU profiles whose beginning is missing were given to the thread that wrote them".to_owned()
+                    "CPU profiles without their beginning count for the thread that wrote them"
+                        .to_owned()
                 });
                 profile.writer
             });

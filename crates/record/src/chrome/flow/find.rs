@@ -177,7 +177,7 @@ pub(super) fn ready(
     if let Some(why) = answer["why"].as_str() {
         return Err(Snag::yet(match why {
             "gone" => "an element was found, but it was removed again",
-            "no element" => "what was found is no element",
+            "no element" => "the selector found something that is not an element",
             "hidden" => "an element was found, but it is not visible",
             "out of view" => "an element was found, but it cannot be scrolled into view",
             "moving" => "an element was found, but it keeps moving",

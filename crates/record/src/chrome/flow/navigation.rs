@@ -94,7 +94,7 @@ pub(super) fn navigate(
     let answer = match answer {
         // The address does not answer; the page may well.
         Err(ChromeError::TimedOut { .. }) => {
-            return Err(Snag::never(format!("{url} did not answer")));
+            return Err(Snag::never(format!("{url} did not respond")));
         }
         other => other?,
     };

@@ -81,7 +81,7 @@ impl Flow {
         let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
         let value = serde_json::from_slice(without_map(text)).map_err(|error| {
             let expected = "a recording, exported by DevTools as JSON";
-            of_file(Wrong::new("", expected, format!("text that is no JSON ({error})")))
+            of_file(Wrong::new("", expected, format!("text that is not JSON ({error})")))
         })?;
         let Value::Object(fields) = value else {
             return Err(of_file(Wrong::value("", "a recording, which is an object", &value)));
@@ -287,7 +287,7 @@ fn parse_action(kind: &str, fields: &Fields) -> Parsed<Action> {
 }
 
 fn parse_frame(fields: &Fields) -> Parsed<Vec<usize>> {
-    let expected = "a list of whole numbers, the place of a frame among its siblings each";
+    let expected = "a list of whole numbers, each the index of a frame among its siblings";
     match fields.get("frame") {
         None => Ok(Vec::new()),
         Some(Value::Array(path)) => {
@@ -346,13 +346,17 @@ fn parse_selectors(fields: &Fields) -> Parsed<Vec<Selector>> {
                     let field = format!("{field}[{place}]");
                     match part {
                         Value::String(text) => parse_part(&field, text),
-                        other => Err(Wrong::value(&field, "a selector, which is a text", other)),
+                        other => Err(Wrong::value(&field, "a selector, which is a string", other)),
                     }
                 };
                 chain.iter().enumerate().map(part).collect::<Parsed<_>>()?
             }
             other => {
-                return Err(Wrong::value(&field, "a selector: a text, or a list of texts", other));
+                return Err(Wrong::value(
+                    &field,
+                    "a selector: a string, or a list of strings",
+                    other,
+                ));
             }
         };
         Ok(Selector(chain))
@@ -461,7 +465,7 @@ fn parse_custom(fields: &Fields) -> Parsed<Custom> {
         "perfblame:mark" => Ok(Custom::Mark(text_of(parameters, "name").map_err(within)?)),
         other => {
             let known =
-                "a custom step that perfblame knows (\"perfblame:sleep\", \"perfblame:mark\")";
+                "a custom step that perfblame supports (\"perfblame:sleep\", \"perfblame:mark\")";
             Err(Wrong::new("name", known, format!("\"{}\"", shown(other))))
         }
     }

@@ -138,7 +138,7 @@ impl<'a> FramePlace<'a> {
         let session = &self.world.session;
         let described = session.call("DOM.describeNode", json!({ "objectId": holder.object }))?;
         let frame = described["node"]["frameId"].as_str();
-        let frame = frame.ok_or_else(|| Snag::yet("a frame is not there yet"))?;
+        let frame = frame.ok_or_else(|| Snag::yet("a frame does not exist yet"))?;
         let own = page.attached().into_iter().find(|attached| attached.target == frame);
         let session = match own {
             Some(own) => page.session_of(&own).with(session.until()),
@@ -176,7 +176,7 @@ impl<'a> FramePlace<'a> {
                 &[holder.argument()],
             )?;
             if origin.is_null() {
-                return Err(Snag::yet("the frame it is in cannot be seen"));
+                return Err(Snag::yet("its frame is not visible"));
             }
             let number = |value: &serde_json::Value| value.as_f64().unwrap_or_default();
             let size = (number(&origin["size"][0]), number(&origin["size"][1]));
@@ -187,7 +187,7 @@ impl<'a> FramePlace<'a> {
             }
         }
         let hit = boxes.into_iter().find(|area| area.width >= 1.0 && area.height >= 1.0);
-        hit.ok_or_else(|| Snag::yet("an element was found, but nothing of it can be clicked"))
+        hit.ok_or_else(|| Snag::yet("an element was found, but no part of it can be clicked"))
     }
 }
 

@@ -168,7 +168,7 @@ impl<'a> Replay<'a, '_> {
                     let kind = place.world.value(kind, &[element.argument(), plain(&**value)])?;
                     match kind.as_str() {
                         Some("nothing") => {
-                            Err(Snag::yet("an element was found, but it takes no value"))
+                            Err(Snag::yet("an element was found, but it does not accept a value"))
                         }
                         Some("other list") => {
                             Err(Snag::yet(format!("the list has no value {value:?}")))
@@ -250,7 +250,7 @@ impl<'a> Replay<'a, '_> {
                     self.worlds.forget_all();
                     match error {
                         ChromeError::TimedOut { .. } if last.is_empty() => {
-                            "the page does not answer".clone_into(&mut last);
+                            "the page does not respond".clone_into(&mut last);
                         }
                         ChromeError::Refused { why, .. } if last.is_empty() => last = why,
                         ChromeError::TimedOut { .. } | ChromeError::Refused { .. } => {}
@@ -340,14 +340,14 @@ impl<'a> Replay<'a, '_> {
         if let Some(url) = &recorded.url
             && path_of(url).is_some_and(|path| path != text(1))
         {
-            let note = format!("step {number} led to {}; when recorded, to {url}", text(0));
+            let note = format!("step {number} led to {}; in the recorded flow, to {url}", text(0));
             self.replayed.notes.push(note);
         }
         if let Some(title) = recorded.title.as_deref().filter(|title| !title.is_empty())
             && title != text(2)
         {
             let note = format!(
-                "step {number} led to a page titled {:?}; when recorded, {title:?}",
+                "step {number} led to a page titled {:?}; in the recorded flow, {title:?}",
                 text(2)
             );
             self.replayed.notes.push(note);
@@ -429,8 +429,10 @@ impl<'a> Replay<'a, '_> {
             find::ready(place, &element, Need::WholeAndEnabled)
         })?;
         if click.device != Device::Mouse {
-            let note =
-                format!("step {} was recorded without a mouse and clicked with one", self.number);
+            let note = format!(
+                "step {} was recorded with touch or pen; perfblame used the mouse",
+                self.number
+            );
             self.replayed.notes.push(note);
         }
         let (right, down) = click.offset();
@@ -484,7 +486,7 @@ impl<'a> Replay<'a, '_> {
     ) -> Done {
         let (place, ()) = self.attempt(step, |_| Ok(()))?;
         let Some(key) = keys::find(key) else {
-            return Err(Stuck::Failed(format!("there is no key {key:?}")));
+            return Err(Stuck::Failed(format!("unknown key {key:?}")));
         };
         self.act(step, &place, |replay, page| {
             press(&mut replay.hands, page, &key)?;

@@ -97,19 +97,19 @@ fn files_that_are_no_flows() {
     check_error(
         b"",
         &expect![
-            "expected a recording, exported by DevTools as JSON, found text that is no JSON (EOF while parsing a value at line 1 column 0)"
+            "expected a recording, exported by DevTools as JSON, found text that is not JSON (EOF while parsing a value at line 1 column 0)"
         ],
     );
     check_error(
         b"const puppeteer = require('puppeteer');",
         &expect![
-            "expected a recording, exported by DevTools as JSON, found text that is no JSON (expected value at line 1 column 1)"
+            "expected a recording, exported by DevTools as JSON, found text that is not JSON (expected value at line 1 column 1)"
         ],
     );
     check_error(
         b"\xff\xfe{",
         &expect![
-            "expected a recording, exported by DevTools as JSON, found text that is no JSON (expected value at line 1 column 1)"
+            "expected a recording, exported by DevTools as JSON, found text that is not JSON (expected value at line 1 column 1)"
         ],
     );
     check_error(b"[1, 2]", &expect!["expected a recording, which is an object, found a list of 2"]);
@@ -130,7 +130,7 @@ fn files_that_are_no_flows() {
     check_error(
         &vec![b'['; 1 << 20],
         &expect![
-            "expected a recording, exported by DevTools as JSON, found text that is no JSON (recursion limit exceeded at line 1 column 128)"
+            "expected a recording, exported by DevTools as JSON, found text that is not JSON (recursion limit exceeded at line 1 column 128)"
         ],
     );
 }
@@ -178,19 +178,19 @@ fn wrong_steps_are_named() {
     check_step_error(
         json!({ "type": "close", "frame": [0, -1] }),
         &expect![
-            "step 2 of 2 (close): frame[1]: expected a list of whole numbers, the place of a frame among its siblings each, found -1"
+            "step 2 of 2 (close): frame[1]: expected a list of whole numbers, each the index of a frame among its siblings, found -1"
         ],
     );
     check_step_error(
         json!({ "type": "close", "frame": [1.5] }),
         &expect![
-            "step 2 of 2 (close): frame[0]: expected a list of whole numbers, the place of a frame among its siblings each, found 1.5"
+            "step 2 of 2 (close): frame[0]: expected a list of whole numbers, each the index of a frame among its siblings, found 1.5"
         ],
     );
     check_step_error(
         json!({ "type": "close", "frame": "0" }),
         &expect![[
-            r#"step 2 of 2 (close): frame: expected a list of whole numbers, the place of a frame among its siblings each, found "0""#
+            r#"step 2 of 2 (close): frame: expected a list of whole numbers, each the index of a frame among its siblings, found "0""#
         ]],
     );
     check_step_error(
@@ -225,19 +225,19 @@ fn wrong_selectors_are_named() {
     check_step_error(
         hover(json!(["#a", 3])),
         &expect![
-            "step 2 of 2 (hover): selectors[1]: expected a selector: a text, or a list of texts, found 3"
+            "step 2 of 2 (hover): selectors[1]: expected a selector: a string, or a list of strings, found 3"
         ],
     );
     check_step_error(
         hover(json!(["#a", []])),
         &expect![
-            "step 2 of 2 (hover): selectors[1]: expected a selector: a text, or a list of texts, found a list of 0"
+            "step 2 of 2 (hover): selectors[1]: expected a selector: a string, or a list of strings, found a list of 0"
         ],
     );
     check_step_error(
         hover(json!([["#a", null]])),
         &expect![
-            "step 2 of 2 (hover): selectors[0][1]: expected a selector, which is a text, found null"
+            "step 2 of 2 (hover): selectors[0][1]: expected a selector, which is a string, found null"
         ],
     );
     check_step_error(
@@ -345,7 +345,7 @@ fn custom_steps_of_others_are_named() {
     check_step_error(
         json!({ "type": "customStep", "name": "acme:check", "parameters": 3 }),
         &expect![[
-            r#"step 2 of 2 (customStep): name: expected a custom step that perfblame knows ("perfblame:sleep", "perfblame:mark"), found "acme:check""#
+            r#"step 2 of 2 (customStep): name: expected a custom step that perfblame supports ("perfblame:sleep", "perfblame:mark"), found "acme:check""#
         ]],
     );
     check_step_error(

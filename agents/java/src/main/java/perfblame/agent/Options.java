@@ -59,7 +59,7 @@ final class Options {
             } else if (key != null) {
                 pieces.put(key, pieces.get(key) + "," + piece);
             } else if (!piece.trim().isEmpty()) {
-                throw new IllegalArgumentException("`" + piece + "` is no option; known are " + KNOWN);
+                throw new IllegalArgumentException("`" + piece + "` is not an option; the options are " + KNOWN);
             }
         }
         return pieces;
@@ -114,7 +114,7 @@ final class Options {
                 trigger = value;
                 break;
             default:
-                throw new IllegalArgumentException("`" + key + "` is no option; known are " + KNOWN);
+                throw new IllegalArgumentException("`" + key + "` is not an option; the options are " + KNOWN);
         }
     }
 

@@ -23,7 +23,7 @@ public final class Session {
     /** The JVM starts. Public, as the caller may be of another loader. */
     public static void start(String text, Instrumentation instrumentation) {
         if (current != null) {
-            System.err.println("perfblame: the agent is there twice; the first one goes on");
+            System.err.println("perfblame: the agent is loaded twice; the first one continues");
             return;
         }
         Options options;
@@ -57,7 +57,7 @@ public final class Session {
         } else if (command == null || command.isEmpty() || command.equals("dump")) {
             current.write();
         } else {
-            System.err.println("perfblame: `" + command + "` is no command; known is dump");
+            System.err.println("perfblame: `" + command + "` is not a command; the command is dump");
         }
     }
 
@@ -106,7 +106,7 @@ public final class Session {
         about.label("tiny", options.timeTiny ? "time" : "count");
         if (profile.overhead != null) {
             double perCall = profile.overhead.inCallee + profile.overhead.inCaller;
-            about.label("overhead", Math.round(perCall) + " ns for each call were taken away");
+            about.label("overhead", Math.round(perCall) + " ns per call were subtracted");
         }
         about.warn("contexts-too-deep", profile.tooDeep,
                 "calls below more than " + options.depth + " others are kept only as `" + Profile.NOT_KEPT
@@ -118,9 +118,9 @@ public final class Session {
                 "contexts with fewer than " + options.minCalls + " calls or " + options.minTime
                         + " ns are kept only as `" + Profile.NOT_KEPT + "`; min-calls= and min-time= say so");
         about.warn("methods-too-large", instrumenter.tooLarge(),
-                "methods would have grown beyond what Java allows and were left alone: their time is their callers'");
+                "methods would exceed Java's size limit and were not instrumented; their time counts for their callers");
         about.warn("classes-left-alone", instrumenter.refused(),
-                "classes could not be instrumented, the first is " + instrumenter.firstRefused());
+                "classes could not be instrumented; the first is " + instrumenter.firstRefused());
         return about;
     }
 }

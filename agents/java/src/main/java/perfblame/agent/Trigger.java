@@ -23,7 +23,7 @@ final class Trigger {
                         if (file.exists()) {
                             session.write();
                             if (!file.delete()) {
-                                System.err.println("perfblame: cannot remove " + file + ", so it is not looked at again");
+                                System.err.println("perfblame: cannot remove " + file + "; the agent no longer watches it");
                                 return;
                             }
                         }
