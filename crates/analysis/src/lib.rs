@@ -10,6 +10,7 @@ mod attribute;
 mod check;
 mod diff;
 mod find;
+mod growing;
 mod infer;
 mod lines;
 mod load;
@@ -33,6 +34,7 @@ pub use diff::{
     WeightChange, diff, diff_with_tree, is_waiting, ranked_paths,
 };
 pub use find::{FindError, find_function};
+pub use growing::GrowingRuns;
 pub use infer::{
     CallView, FunctionLatency, InferQuery, Inferred, LatencyNode, LatencyTree, Mode, RoleTime,
     WaitTotal, WaitView, infer, is_inferred,

@@ -13,8 +13,10 @@
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use perfblame_analysis::{Diff, DiffError, DiffQuery, DiffTree, Loaded, Verdict, diff_with_tree};
-use perfblame_cct::{Profile, RunSetBuilder, Side, Sides};
+use perfblame_analysis::{
+    Diff, DiffError, DiffQuery, DiffTree, GrowingRuns, Verdict, diff_with_tree,
+};
+use perfblame_cct::{Profile, Side, Sides};
 
 use crate::Failure;
 
@@ -100,38 +102,27 @@ pub enum Ended {
     NotReached,
 }
 
-/// Runs of both sides. Each side is a set that grows: a look merges only the runs that came since the one before.
+/// Runs of both sides, which grow: a look merges only the runs that came since the one before.
 #[derive(Debug, Default)]
 pub struct CollectedRuns {
-    runs: Sides<RunSetBuilder>,
-    /// What they are called in the answer.
-    names: Sides<Vec<String>>,
+    runs: Sides<GrowingRuns>,
 }
 
 impl CollectedRuns {
     /// Adds a run to a side.
     pub fn add(&mut self, side: Side, profile: Profile, name: String) {
-        self.runs[side].add(profile);
-        self.names[side].push(name);
+        self.runs[side].add(name, profile);
     }
 
     /// Runs that both sides have.
     pub fn done(&self) -> u32 {
-        self.runs.iter().map(RunSetBuilder::len).min().unwrap_or(0) as u32
+        self.runs.iter().map(GrowingRuns::len).min().unwrap_or(0) as u32
     }
 
     /// Compares what there is.
     pub fn compare(&mut self, query: &DiffQuery) -> Result<(Diff, DiffTree), DiffError> {
-        let loaded = Sides::of(|side| Loaded {
-            names: std::mem::take(&mut self.names[side]),
-            runs: std::mem::take(&mut self.runs[side]).finish(),
-        });
-        let compared = diff_with_tree(&loaded.before, &loaded.after, query);
-        for (side, Loaded { names, runs }) in Side::BOTH.into_iter().zip(loaded) {
-            self.names[side] = names;
-            self.runs[side] = runs.into();
-        }
-        compared
+        let Sides { before, after } = &mut self.runs;
+        before.look(|before| after.look(|after| diff_with_tree(before, after, query)))
     }
 }
 
