@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use anyhow::{Context, Result};
 use perfblame_analysis::{
-    ChangedFunction, ChangedKind, CodePlace, DiffQuery, Loaded, Method, diff, diff_with_tree,
+    Ask, ChangedFunction, ChangedKind, CodePlace, DiffQuery, Loaded, Method, diff, diff_with_tree,
 };
 use perfblame_cct::{MetricId, Profile, RunSet, Side, Sides, merge_runs};
 use perfblame_fixtures::{SyntheticProgram, synthetic_stacks};
@@ -64,8 +64,8 @@ fn answer(sides: &Sides<Loaded>, method: Method) -> Result<usize> {
     let Sides { before, after } = sides;
     // As the command line asks when no page is drawn, and otherwise with the page's tree.
     let answer = match method {
-        Method::Stages => diff(before, after, &query),
-        _ => diff_with_tree(before, after, &query).map(|(diff, _)| diff),
+        Method::Stages => diff(before, after, &query, &Ask::default()),
+        _ => diff_with_tree(before, after, &query, &Ask::default()).map(|(diff, _)| diff),
     };
     let answer = answer.context("the sides cannot be compared")?;
     Ok(match method {

@@ -9,6 +9,7 @@ mod places;
 mod relations;
 mod sources;
 
+use perfblame_cct::Warning;
 use perfblame_changes::{Addition, ChangeSet, Definition, FileKind, FunctionChange, SYNTAX_TREES};
 
 use crate::{ChangedFunction, CodeChange, Diff, DiffTree, FunctionView, Suspect};
@@ -61,6 +62,30 @@ impl Attribution {
     /// Functions changed and nothing else that can matter, and the runs get to none of them.
     pub fn is_unreached(&self) -> bool {
         self.changed > 0 && self.reached == 0 && self.outside.is_empty()
+    }
+
+    /// What it says about a slowdown that no change explains; none where one does.
+    pub fn warning(&self) -> Option<Warning> {
+        let message = match self.finding {
+            Blame::Nothing | Blame::Explained => return None,
+            Blame::Outside => format!(
+                "no changed function explains the slowdown; changed outside functions: {}",
+                self.outside.iter().map(|change| &*change.file).collect::<Vec<_>>().join(", ")
+            ),
+            Blame::NotReached => format!(
+                "these runs do not reach the change: none of its {} functions is in a stack or \
+                 called from a function in one",
+                self.changed
+            ),
+            Blame::Unexplained => {
+                "no code change explains this: none is near the functions that got slower".to_owned()
+            }
+            Blame::Unknown => "cannot tell whether a change explains this: the functions of the runs are not in \
+                               the sources, or native code was built without debug information (`-g`)"
+                .to_owned(),
+            Blame::Unchanged => "no code changed between the two revisions".to_owned(),
+        };
+        Some(Warning { code: self.finding.name().to_owned(), message, count: 1 })
     }
 }
 

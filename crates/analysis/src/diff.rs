@@ -35,6 +35,7 @@ pub use waits::is_waiting;
 use perfblame_cct::Unit;
 
 use crate::Quantity;
+use crate::ask::Cancelled;
 
 /// What to compare, and how.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -96,6 +97,12 @@ pub enum Normalize {
     Calls,
 }
 
+impl From<Cancelled> for DiffError {
+    fn from(Cancelled: Cancelled) -> Self {
+        Self::Cancelled
+    }
+}
+
 /// A comparison that cannot be made.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
 pub enum DiffError {
@@ -128,7 +135,7 @@ pub enum DiffError {
         unit: Unit,
     },
     /// `work` does not fit the runs.
-    #[error("{side} has {runs} runs, but `--work` gives {given} numbers for it")]
+    #[error("{side} has {runs} runs, but work is given for {given}")]
     Work {
         /// Which one.
         side: Side,
@@ -137,4 +144,13 @@ pub enum DiffError {
         /// How many values of work were given.
         given: usize,
     },
+    /// Only the changes are known, and the method needs the sources to tell which change explains what.
+    #[error("a list of changes does not explain suspects")]
+    NoSources {
+        /// The method.
+        method: Method,
+    },
+    /// Nobody wants the answer any more.
+    #[error("cancelled")]
+    Cancelled,
 }

@@ -78,7 +78,7 @@ mod tests {
     use perfblame_fixtures::profile;
 
     use super::*;
-    use crate::{DiffQuery, Verdict, diff};
+    use crate::{Ask, DiffQuery, Verdict, diff};
 
     /// A run of a release; `alloc` is new in 1.1.
     fn run(release: &str, count: usize) -> Profile {
@@ -112,13 +112,13 @@ mod tests {
             [[1, 3, 5], [0, 2, 4]]
         );
         let sides: Vec<_> = groups.iter().map(|group| all.subset(&group.runs)).collect();
-        let found = diff(&sides[0], &sides[1], &DiffQuery::default()).unwrap();
+        let found = diff(&sides[0], &sides[1], &DiffQuery::default(), &Ask::default()).unwrap();
         assert_eq!(found.verdict, Verdict::Regressed);
         assert_eq!(found.suspects[0].function.name, "alloc");
         assert_eq!(sides[0].names, ["run 2", "run 4", "run 6"]);
         // The same as if each side had been loaded on its own.
         let (before, after) = (loaded(before.to_vec()), loaded(after.to_vec()));
-        let apart = diff(&before, &after, &DiffQuery::default()).unwrap();
+        let apart = diff(&before, &after, &DiffQuery::default(), &Ask::default()).unwrap();
         assert_eq!(found.suspects, apart.suspects);
         assert_eq!(all.subset(&[9]).names.len(), 0, "there is no such run");
     }

@@ -9,13 +9,12 @@ use perfblame_latency::{
     Continuity, FOR_WORK, INSTANCES, Inference, InferenceOptions, LATENCY, Latency, NodeLatency,
     RUN_QUEUE, WAITING, WaitOn,
 };
-use perfblame_readers::{
-    ReadError, ReadErrorKind, ReadOptions, Tally, TraceRead, format_named, read_trace,
-};
+use perfblame_readers::{ReadOptions, TraceRead, format_named, read_trace};
 
+use crate::ask::{Ask, Phase};
 use crate::diff::{DiffRow, DiffTree, Fate, RankedPath, ranked_paths};
-use crate::load::{explained, open};
-use crate::{FunctionView, LoadError, Source};
+use crate::load::open_and_read;
+use crate::{AskError, FunctionView, LoadError, LoadErrorKind, Source};
 
 /// Which latency of calls is added up to what functions and paths cost.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -207,31 +206,30 @@ pub fn is_inferred(metric: &str) -> bool {
     metric == LATENCY || metric == INSTANCES || metric.starts_with(WAITING)
 }
 
-/// Infers latencies from one trace. `tally` counts the bytes read, for whoever shows progress.
-pub fn infer(source: &Source, query: InferQuery, tally: &Tally) -> Result<Inferred, LoadError> {
+/// Infers latencies from a trace of the operating system: the first, where there are several.
+pub fn infer(sources: &[Source], query: InferQuery, ask: &Ask) -> Result<Inferred, AskError> {
+    let [source, ..] = sources else {
+        return Err(LoadError::new("the trace", LoadErrorKind::Nothing).into());
+    };
+    ask.enter(Phase::Reading)?;
     let options = InferenceOptions { continuity: query.continuity, instances: query.instances };
     let mut inference = Inference::new(options);
     let read_options =
         ReadOptions { grain: Grain::Functions, times: Times::Drop, ..ReadOptions::default() };
-    let failed = |error: ReadError| LoadError::new(source.name(), explained(error));
-    let input = open(source, tally.clone())?;
-    match read_trace(input, &read_options, &mut inference).map_err(failed)? {
+    let read =
+        open_and_read(source, ask, |input| read_trace(input, &read_options, &mut inference))?;
+    match read {
         TraceRead::Trace(profile, place) => {
+            ask.enter(Phase::Explaining)?;
             Ok(answer(source.name(), &profile, &place, &inference, query))
         }
         TraceRead::Profile(profile) => {
-            let format = &*profile.info.format;
-            let cut = profile.warnings.iter().any(|warning| warning.code == "truncated");
-            let why = if cut && format == "perf.data" {
-                "it is cut off before the names of its events, so system calls cannot be identified"
-                    .to_owned()
-            } else {
-                format!("it is a profile ({format}), not a trace of system calls with stacks")
-            };
-            let other = "`perfblame show` shows a profile; `perfblame record os` records traces";
-            let tracer = format_named(format).and_then(|format| format.tracer.as_ref());
-            let help = tracer.map_or(other, |tracer| tracer.how_to_record_stacks);
-            Err(failed(ReadError::new(ReadErrorKind::Unsupported(why)).help(help)))
+            let format = profile.info.format.clone();
+            let cut_off = profile.warnings.iter().any(|warning| warning.code == "truncated");
+            let tracer = format_named(&format).and_then(|format| format.tracer.as_ref());
+            let record = tracer.map(|tracer| tracer.how_to_record_stacks);
+            let kind = LoadErrorKind::NotATrace { format, cut_off, record };
+            Err(LoadError::new(source.name(), kind).into())
         }
     }
 }

@@ -14,10 +14,11 @@ use perfblame_cct::{
 };
 use perfblame_latency::Inference;
 use perfblame_readers::{
-    Input, ReadError, ReadErrorKind, ReadOptions, ScriptNames, ScriptOptions, Tally, TraceRead,
+    Input, ReadError, ReadErrorKind, ReadOptions, ScriptNames, ScriptOptions, TraceRead,
     perfblame_file, read, read_trace,
 };
 
+use crate::ask::{Ask, Cancelled, Phase};
 use crate::sources::Source;
 
 /// Whether names that change from run to run are made alike.
@@ -109,9 +110,57 @@ pub enum LoadErrorKind {
     /// It could not be read, or not be trusted.
     #[error("{0}")]
     Read(#[from] ReadError),
-    /// There is nothing to read.
-    #[error("{0}")]
-    NoInput(String),
+    /// There is no such file.
+    #[error("there is no such file")]
+    NotFound,
+    /// The user may not read it.
+    #[error("permission denied")]
+    PermissionDenied,
+    /// There can be only one of it.
+    #[error("it is given twice")]
+    NamedTwice,
+    /// A folder without a file.
+    #[error("there is no file in this folder")]
+    EmptyFolder,
+    /// A pattern without a match.
+    #[error("no file matches this pattern")]
+    NoMatch,
+    /// A folder without a profile.
+    #[error("no file in this folder is a profile")]
+    NoProfile,
+    /// No input at all.
+    #[error("there is nothing to read")]
+    Nothing,
+    /// A profile where a trace of the operating system is wanted.
+    #[error("{}", not_a_trace(format, *cut_off))]
+    NotATrace {
+        /// What it is.
+        format: String,
+        /// It may be a trace whose end is missing.
+        cut_off: bool,
+        /// How traces of this format are recorded.
+        record: Option<&'static str>,
+    },
+    /// The thread that read it ended before it was done.
+    #[error("it was not read")]
+    NotRead,
+    /// Nobody wants it any more.
+    #[error("cancelled")]
+    Cancelled,
+}
+
+fn not_a_trace(format: &str, cut_off: bool) -> String {
+    if cut_off && format == "perf.data" {
+        return "it is cut off before the names of its events, so system calls cannot be identified"
+            .to_owned();
+    }
+    format!("it is a profile ({format}), not a trace of system calls with stacks")
+}
+
+impl From<Cancelled> for LoadErrorKind {
+    fn from(Cancelled: Cancelled) -> Self {
+        Self::Cancelled
+    }
 }
 
 impl LoadError {
@@ -119,22 +168,16 @@ impl LoadError {
     pub fn new(name: impl fmt::Display, kind: impl Into<LoadErrorKind>) -> Self {
         Self { name: name.to_string(), kind: kind.into() }
     }
-
-    /// What to do next, where we know.
-    pub fn help(&self) -> Option<&str> {
-        match &self.kind {
-            LoadErrorKind::Read(error) => error.help.as_deref(),
-            LoadErrorKind::NoInput(_) => None,
-        }
-    }
 }
 
 /// The runs of one input, once it has been read.
 type Slot = Mutex<Option<Result<Vec<Profile>, LoadError>>>;
 
-/// Reads inputs as runs, one each. `tally` counts the bytes read, for whoever shows progress.
+/// Reads inputs as runs, one each.
 #[expect(clippy::needless_pass_by_value, reason = "callers make their options for one call")]
-pub fn load(sources: &[Source], options: LoadOptions, tally: &Tally) -> Result<Loaded, LoadError> {
+pub fn load(sources: &[Source], options: LoadOptions, ask: &Ask) -> Result<Loaded, LoadError> {
+    let name = || sources.first().map_or_else(|| "the input".to_owned(), Source::name);
+    ask.enter(Phase::Reading).map_err(|cancelled| LoadError::new(name(), cancelled))?;
     let workers = std::thread::available_parallelism().map_or(1, usize::from).min(sources.len());
     let next = AtomicUsize::new(0);
     let done: Vec<Slot> = sources.iter().map(|_| Mutex::new(None)).collect();
@@ -143,7 +186,7 @@ pub fn load(sources: &[Source], options: LoadOptions, tally: &Tally) -> Result<L
             let row = next.fetch_add(1, Ordering::Relaxed);
             sources.get(row).zip(done.get(row))
         } {
-            let result = load_one(source, &options, tally);
+            let result = load_one(source, &options, ask);
             if let Ok(mut slot) = slot.lock() {
                 *slot = Some(result);
             }
@@ -176,16 +219,13 @@ pub fn load(sources: &[Source], options: LoadOptions, tally: &Tally) -> Result<L
                 left_out.push(source.name());
             }
             (Some(Err(error)), _) => return Err(error),
-            (None, _) => {
-                let kind = LoadErrorKind::NoInput("it was not read".to_owned());
-                return Err(LoadError::new(source.name(), kind));
-            }
+            (None, _) => return Err(LoadError::new(source.name(), LoadErrorKind::NotRead)),
         }
     }
     let Some(first) = profiles.first_mut() else {
-        let name = left_out.first().map_or("the input", String::as_str);
-        let kind = LoadErrorKind::NoInput("no file in this folder is a profile".to_owned());
-        return Err(LoadError::new(name, kind));
+        let kind =
+            if sources.is_empty() { LoadErrorKind::Nothing } else { LoadErrorKind::NoProfile };
+        return Err(LoadError::new(name(), kind));
     };
     if let Some(name) = left_out.first() {
         first.warnings.push(Warning {
@@ -202,26 +242,33 @@ fn is_no_profile(error: &LoadError) -> bool {
     matches!(error.kind, ReadErrorKind::UnknownFormat | ReadErrorKind::Empty)
 }
 
-/// Opens an input.
-pub(crate) fn open(source: &Source, tally: Tally) -> Result<Input, LoadError> {
+/// Opens an input and reads it. What is read of it counts for the question; a reader that took the end of a cancelled
+/// input for the end of the file is not believed.
+pub(crate) fn open_and_read<T>(
+    source: &Source,
+    ask: &Ask,
+    read: impl FnOnce(Input) -> Result<T, ReadError>,
+) -> Result<T, LoadError> {
+    let failed = |kind: LoadErrorKind| LoadError::new(source.name(), kind);
+    ask.go_on().map_err(|cancelled| failed(cancelled.into()))?;
+    let tally = ask.tally();
     let input = match source {
         Source::File(path) | Source::Found(path) => Input::open_counted(path, tally),
         Source::Stdin => Input::from_stream_counted(Box::new(std::io::stdin()), tally),
+        Source::Bytes { bytes, .. } => Input::from_shared_bytes(bytes.clone(), tally),
     };
-    input.map_err(|error| LoadError::new(source.name(), explained(error)))
+    let result = input.and_then(read);
+    ask.go_on().map_err(|cancelled| failed(cancelled.into()))?;
+    result.map_err(|error| failed(explained(error)))
 }
 
 /// The runs of one input: one, but for files that keep several apart. Profilers that write a file for each process and
 /// worker leave a folder of the others beside the first (`run-1.others` beside `run-1.cpuprofile`); all are one run.
-fn load_one(
-    source: &Source,
-    options: &LoadOptions,
-    tally: &Tally,
-) -> Result<Vec<Profile>, LoadError> {
-    let mut runs = load_file(source, options, tally.clone())?;
+fn load_one(source: &Source, options: &LoadOptions, ask: &Ask) -> Result<Vec<Profile>, LoadError> {
+    let mut runs = load_file(source, options, ask)?;
     if let [run] = runs.as_mut_slice() {
         for other in source.others() {
-            match load_file(&other, options, tally.clone()) {
+            match load_file(&other, options, ask) {
                 Ok(parts) => {
                     *run = parts.iter().fold(std::mem::take(run), |run, part| merge(&run, part));
                 }
@@ -233,24 +280,19 @@ fn load_one(
     Ok(runs)
 }
 
-fn load_file(
-    source: &Source,
-    options: &LoadOptions,
-    tally: Tally,
-) -> Result<Vec<Profile>, LoadError> {
-    let failed = |error: ReadError| LoadError::new(source.name(), explained(error));
-    let input = open(source, tally)?;
+fn load_file(source: &Source, options: &LoadOptions, ask: &Ask) -> Result<Vec<Profile>, LoadError> {
     let names = match options.names {
         Names::Normalised => NameKinds::default(),
         Names::AsRecorded => NameKinds::none(),
     };
-    let runs = if perfblame_file::sniff(&input) {
-        let runs = stored_runs(input, options).map_err(failed)?;
-        runs.into_iter().map(|run| normalise(run, names)).collect()
-    } else {
+    let runs = open_and_read(source, ask, |input| {
+        if perfblame_file::sniff(&input) {
+            let runs = stored_runs(input, options)?;
+            return Ok(runs.into_iter().map(|run| normalise(run, names)).collect::<Vec<_>>());
+        }
         let beside = match source {
             Source::File(path) | Source::Found(path) => path.parent(),
-            Source::Stdin => None,
+            Source::Stdin | Source::Bytes { .. } => None,
         };
         let scripts = ScriptOptions {
             names: options.scripts.names,
@@ -269,8 +311,8 @@ fn load_file(
                 })
             }
         };
-        vec![profile.map_err(failed)?]
-    };
+        Ok(vec![profile?])
+    })?;
     Ok(runs.into_iter().map(|run| whole_stacks(run, options)).collect())
 }
 
@@ -293,17 +335,13 @@ fn whole_stacks(profile: Profile, options: &LoadOptions) -> Profile {
     profile
 }
 
-/// The operating system's words without their number, and a next step where it has none.
-pub(crate) fn explained(error: ReadError) -> ReadError {
-    let ReadErrorKind::Io(io) = &error.kind else { return error };
+/// What the operating system says, where we have words of our own for it.
+fn explained(error: ReadError) -> LoadErrorKind {
+    let ReadErrorKind::Io(io) = &error.kind else { return error.into() };
     match io.kind() {
-        std::io::ErrorKind::NotFound => ReadError {
-            kind: ReadErrorKind::Unsupported("there is no such file".to_owned()),
-            ..error
-        },
-        std::io::ErrorKind::PermissionDenied => {
-            ReadError { kind: ReadErrorKind::Unsupported("permission denied".to_owned()), ..error }
-        }
-        _ => error,
+        _ if error.format.is_some() => error.into(),
+        std::io::ErrorKind::NotFound => LoadErrorKind::NotFound,
+        std::io::ErrorKind::PermissionDenied => LoadErrorKind::PermissionDenied,
+        _ => error.into(),
     }
 }

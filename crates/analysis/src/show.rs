@@ -13,7 +13,7 @@ pub(crate) use select::{cells_on_threads, select_part, task_definitions, threads
 
 use crate::find::FindError;
 use crate::names::function_name;
-use crate::tree_view::{TreeLimits, TreeView};
+use crate::tree_view::{Chains, TreeLimits, TreeView};
 use costs::Costs;
 
 /// What to show.
@@ -39,6 +39,32 @@ pub struct ShowQuery {
     pub tree: TreeLimits,
     /// What the tree shows.
     pub detail: Detail,
+}
+
+impl Default for ShowQuery {
+    /// What fits on a screen.
+    fn default() -> Self {
+        Self {
+            metric: None,
+            tasks: Vec::new(),
+            root: None,
+            callers: None,
+            callees: None,
+            thread: None,
+            sort: SortBy::default(),
+            functions: 10,
+            tree: TreeLimits { min_share: 0.02, rows: 24, chains: Chains::Folded },
+            detail: Detail::Overview,
+        }
+    }
+}
+
+impl ShowQuery {
+    /// Longer lists, for whoever asked for one of them.
+    pub fn long() -> Self {
+        let tree = TreeLimits { min_share: 0.005, rows: 400, chains: Chains::Folded };
+        Self { functions: 50, tree, ..Self::default() }
+    }
 }
 
 /// What the tree shows.
@@ -349,7 +375,7 @@ pub struct Summary {
 }
 
 /// Answers what is in a selection.
-pub fn show(selection: &Selection, query: &ShowQuery) -> Result<Summary, ShowError> {
+pub fn summarise(selection: &Selection, query: &ShowQuery) -> Result<Summary, ShowError> {
     let Selection { profile, metric, root, tasks, metrics, runs } = selection;
     let metric = *metric;
     let costs = Costs::of(profile, metric);

@@ -1,12 +1,14 @@
-//! What the user named, as a list of inputs: a file, each file of a folder, whatever a pattern matches, or standard
-//! input.
+//! What the user named, as a list of inputs: a file, each file of a folder, whatever a pattern matches, standard input,
+//! or bytes that somebody holds already.
 
+use std::fmt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use crate::load::{LoadError, LoadErrorKind};
 
 /// One input, which is one run.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq)]
 pub enum Source {
     /// A file that was named or matched.
     File(PathBuf),
@@ -14,14 +16,41 @@ pub enum Source {
     Found(PathBuf),
     /// Standard input.
     Stdin,
+    /// Bytes in memory; clones share them.
+    Bytes {
+        /// What users call it.
+        name: String,
+        /// A file's content, packed or not.
+        bytes: Arc<[u8]>,
+    },
+}
+
+impl fmt::Debug for Source {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::File(path) => out.debug_tuple("File").field(path).finish(),
+            Self::Found(path) => out.debug_tuple("Found").field(path).finish(),
+            Self::Stdin => out.write_str("Stdin"),
+            // The bytes themselves would fill the screen.
+            Self::Bytes { name, bytes } => {
+                out.debug_struct("Bytes").field("name", name).field("size", &bytes.len()).finish()
+            }
+        }
+    }
 }
 
 impl Source {
+    /// Bytes in memory.
+    pub fn bytes(name: impl Into<String>, bytes: impl Into<Arc<[u8]>>) -> Self {
+        Self::Bytes { name: name.into(), bytes: bytes.into() }
+    }
+
     /// The name users know it by.
     pub fn name(&self) -> String {
         match self {
             Self::File(path) | Self::Found(path) => path.display().to_string(),
             Self::Stdin => "standard input".to_owned(),
+            Self::Bytes { name, .. } => name.clone(),
         }
     }
 
@@ -49,6 +78,7 @@ impl Source {
                 path.metadata().ok().filter(std::fs::Metadata::is_file).map(|data| data.len())
             }
             Self::Stdin => None,
+            Self::Bytes { bytes, .. } => Some(bytes.len() as u64),
         }
     }
 }
@@ -59,8 +89,7 @@ pub fn expand(arguments: &[PathBuf]) -> Result<Vec<Source>, LoadError> {
     for argument in arguments {
         if argument.as_os_str() == "-" {
             if sources.contains(&Source::Stdin) {
-                let kind = LoadErrorKind::NoInput("it is given twice".to_owned());
-                return Err(LoadError::new("standard input", kind));
+                return Err(LoadError::new("standard input", LoadErrorKind::NamedTwice));
             }
             sources.push(Source::Stdin);
         } else if argument.is_dir() {
@@ -86,8 +115,7 @@ fn folder(path: &Path) -> Result<Vec<Source>, LoadError> {
         }
     }
     if files.is_empty() {
-        let kind = LoadErrorKind::NoInput("there is no file in this folder".to_owned());
-        return Err(LoadError::new(path.display(), kind));
+        return Err(LoadError::new(path.display(), LoadErrorKind::EmptyFolder));
     }
     files.sort();
     Ok(files.into_iter().map(Source::Found).collect())
@@ -102,8 +130,7 @@ fn pattern(argument: &Path) -> Result<Vec<Source>, LoadError> {
     let Ok(matches) = glob::glob(text) else { return Ok(file) };
     let mut files: Vec<PathBuf> = matches.filter_map(Result::ok).filter(|p| p.is_file()).collect();
     if files.is_empty() {
-        let kind = LoadErrorKind::NoInput("no file matches this pattern".to_owned());
-        return Err(LoadError::new(argument.display(), kind));
+        return Err(LoadError::new(argument.display(), LoadErrorKind::NoMatch));
     }
     files.sort();
     Ok(files.into_iter().map(Source::File).collect())

@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "helpers of tests are tests")]
 
 use perfblame_analysis::{
-    CriticalGraph, Diff, DiffQuery, LoadOptions, Loaded, Method, Source, diff, load,
+    Ask, CriticalGraph, Diff, DiffQuery, LoadOptions, Loaded, Method, Source, diff, load,
 };
 use perfblame_cct::Times;
 
@@ -12,12 +12,12 @@ fn side(folder: &str, runs: &[u32]) -> Option<Loaded> {
     let file = |run: &u32| Source::File(folder.join(format!("{run}.json.gz")));
     let sources: Vec<Source> = runs.iter().map(file).collect();
     let options = LoadOptions { times: Times::Keep, ..LoadOptions::default() };
-    Some(load(&sources, options, &perfblame_readers::Tally::default()).unwrap())
+    Some(load(&sources, options, &Ask::default()).unwrap())
 }
 
 fn compared(before: &Loaded, after: &Loaded) -> Diff {
     let query = DiffQuery { method: Method::CriticalGraph, ..DiffQuery::default() };
-    diff(before, after, &query).unwrap()
+    diff(before, after, &query, &Ask::default()).unwrap()
 }
 
 fn causes(graph: &CriticalGraph) -> Vec<&str> {

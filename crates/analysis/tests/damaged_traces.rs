@@ -6,20 +6,21 @@ use std::fmt::Write as _;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use perfblame_analysis::{
-    FunctionLatency, InferQuery, Inferred, LoadError, LoadErrorKind, Source, infer,
+    Ask, AskError, FunctionLatency, Hint, InferQuery, Inferred, Source, infer,
 };
 use perfblame_fixtures::samples;
-use perfblame_readers::{Input, Tally};
+use perfblame_readers::Input;
 
 fn infer_bytes(bytes: &[u8]) -> Inferred {
     try_infer(bytes).unwrap()
 }
 
 fn infer_error(bytes: &[u8]) -> String {
-    try_infer(bytes).unwrap_err().kind.to_string()
+    let AskError::Load(error) = try_infer(bytes).unwrap_err() else { panic!("it was not read") };
+    error.kind.to_string()
 }
 
-fn try_infer(bytes: &[u8]) -> Result<Inferred, LoadError> {
+fn try_infer(bytes: &[u8]) -> Result<Inferred, AskError> {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     let number = NEXT.fetch_add(1, Ordering::Relaxed);
     let folder =
@@ -29,7 +30,7 @@ fn try_infer(bytes: &[u8]) -> Result<Inferred, LoadError> {
     std::fs::copy(samples().join("perf-data/work"), folder.join("work")).unwrap();
     let path = folder.join("trace");
     std::fs::write(&path, bytes).unwrap();
-    let answer = infer(&Source::File(path), InferQuery::default(), &Tally::default());
+    let answer = infer(&[Source::File(path)], InferQuery::default(), &Ask::default());
     std::fs::remove_dir_all(&folder).unwrap();
     answer
 }
@@ -352,8 +353,11 @@ fn texts_without_stacks_say_what_to_record_instead() {
         ("event 1 7/7 sys_enter 0 app\n", "ustack(perf)"),
         ("@[\n    vfs_read+1\n]: 5\n", "docs/os-events.bt"),
     ] {
-        let LoadError { kind, .. } = try_infer(text.as_bytes()).unwrap_err();
-        let LoadErrorKind::Read(error) = kind else { panic!("{kind}") };
-        assert!(error.help.as_ref().is_some_and(|found| found.contains(help)), "{error:?}");
+        let hint = match try_infer(text.as_bytes()).unwrap_err().hint() {
+            Some(Hint::Words(hint)) => hint,
+            Some(Hint::RecordTrace(Some(hint))) => hint.to_owned(),
+            hint => panic!("{hint:?}"),
+        };
+        assert!(hint.contains(help), "{hint}");
     }
 }

@@ -6,11 +6,10 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use perfblame_analysis::{
-    Diff, DiffQuery, InferQuery, Inferred, LoadOptions, Loaded, Method, Source, SuspectKind,
-    Traces, Verdict, WaitOn, diff, infer, load,
+    Ask, Diff, DiffQuery, Hint, InferQuery, Inferred, LoadOptions, Loaded, Method, Source,
+    SuspectKind, Traces, Verdict, WaitOn, diff, infer, load,
 };
 use perfblame_fixtures::recordings;
-use perfblame_readers::Tally;
 
 /// A file with this text, which stays for as long as the test.
 struct Trace(PathBuf);
@@ -31,9 +30,9 @@ impl Trace {
 
     fn infer(&self) -> Inferred {
         infer(
-            &self.source(),
+            &[self.source()],
             InferQuery { paths: true, ..InferQuery::default() },
-            &Tally::default(),
+            &Ask::default(),
         )
         .unwrap()
     }
@@ -308,18 +307,18 @@ fn texts_of_other_tracers_are_compared() {
 #[test]
 fn what_is_no_trace_is_said_to_be_none() {
     let trace = Trace::new("main;work 3\nmain;play 4\n");
-    let error = infer(&trace.source(), InferQuery::default(), &Tally::default()).unwrap_err();
-    assert!(error.kind.to_string().contains("not a trace of system calls"), "{}", error.kind);
+    let error = infer(&[trace.source()], InferQuery::default(), &Ask::default()).unwrap_err();
+    assert_eq!((error.code(), error.hint()), ("not-a-trace", Some(Hint::RecordTrace(None))));
 }
 
 fn side(traces: &[Trace]) -> Loaded {
     let sources: Vec<Source> = traces.iter().map(Trace::source).collect();
     let options = LoadOptions { traces: Traces::Infer, ..LoadOptions::default() };
-    load(&sources, options, &Tally::default()).unwrap()
+    load(&sources, options, &Ask::default()).unwrap()
 }
 
 fn compared(before: &Loaded, after: &Loaded, method: Method) -> Diff {
-    diff(before, after, &DiffQuery { method, ..DiffQuery::default() }).unwrap()
+    diff(before, after, &DiffQuery { method, ..DiffQuery::default() }, &Ask::default()).unwrap()
 }
 
 #[test]
@@ -346,7 +345,7 @@ fn the_cause_lies_on_the_first_path_of_a_real_program() {
     let load_side = |name: &str| {
         let source = Source::File(folder.join(format!("jq-prepend.{name}.perf-script.txt")));
         let options = LoadOptions { traces: Traces::Infer, ..LoadOptions::default() };
-        load(&[source], options, &Tally::default()).unwrap()
+        load(&[source], options, &Ask::default()).unwrap()
     };
     let (before, after) = (load_side("base"), load_side("buggy"));
     let found = compared(&before, &after, Method::Paths);

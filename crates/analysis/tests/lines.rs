@@ -2,9 +2,8 @@
 #![allow(clippy::unwrap_used, reason = "helpers of tests are tests")]
 
 use expect_test::expect;
-use perfblame_analysis::{FileCosts, LineCost, LinesQuery, LoadOptions, Source, lines, load};
+use perfblame_analysis::{Ask, FileCosts, LineCost, LinesQuery, LoadOptions, Source, lines, load};
 use perfblame_fixtures::samples;
-use perfblame_readers::Tally;
 
 fn asked(sample: &str, file: &str, metric: Option<&str>) -> FileCosts {
     let query = LinesQuery {
@@ -14,7 +13,7 @@ fn asked(sample: &str, file: &str, metric: Option<&str>) -> FileCosts {
     };
     let options: LoadOptions = query.load_options();
     let sources = [Source::File(samples().join(sample))];
-    let loaded = load(&sources, options, &Tally::default()).unwrap();
+    let loaded = load(&sources, options, &Ask::default()).unwrap();
     lines(&loaded, &query).unwrap()
 }
 

@@ -4,18 +4,17 @@
 use std::path::PathBuf;
 
 use perfblame_analysis::{
-    Diff, DiffQuery, LoadOptions, Loaded, SuspectKind, Verdict, diff, expand, load,
+    Ask, Diff, DiffQuery, LoadOptions, Loaded, SuspectKind, Verdict, diff, expand, load,
 };
 use perfblame_fixtures::{corpus, recordings};
-use perfblame_readers::Tally;
 
 fn side(files: &[PathBuf]) -> Loaded {
-    load(&expand(files).unwrap(), LoadOptions::default(), &Tally::default()).unwrap()
+    load(&expand(files).unwrap(), LoadOptions::default(), &Ask::default()).unwrap()
 }
 
 fn compare(before: &[PathBuf], after: &[PathBuf], metric: Option<&str>) -> Diff {
     let query = DiffQuery { metric: metric.map(str::to_owned), ..DiffQuery::default() };
-    diff(&side(before), &side(after), &query).unwrap()
+    diff(&side(before), &side(after), &query, &Ask::default()).unwrap()
 }
 
 #[test]

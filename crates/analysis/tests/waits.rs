@@ -4,17 +4,17 @@
 use std::path::Path;
 
 use perfblame_analysis::{
-    Diff, DiffQuery, LoadOptions, Loaded, Source, SuspectKind, Verdict, diff, load,
+    Ask, Diff, DiffQuery, LoadOptions, Loaded, Source, SuspectKind, Verdict, diff, load,
 };
 
 fn side(folder: &str) -> Loaded {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/waits").join(folder);
     let sources = [1, 2, 3].map(|run| Source::File(folder.join(format!("{run}.json.gz"))));
-    load(&sources, LoadOptions::default(), &perfblame_readers::Tally::default()).unwrap()
+    load(&sources, LoadOptions::default(), &Ask::default()).unwrap()
 }
 
 fn compared(before: &str, after: &str) -> Diff {
-    diff(&side(before), &side(after), &DiffQuery::default()).unwrap()
+    diff(&side(before), &side(after), &DiffQuery::default(), &Ask::default()).unwrap()
 }
 
 #[test]

@@ -5,9 +5,11 @@
 
 use std::cell::OnceCell;
 
-use perfblame_analysis::{Attribution, Code, Diff, DiffTree, Findings, attribute};
+use perfblame_analysis::{
+    Ask, Attribution, ChangedSources, CodeError, Diff, DiffTree, Findings, newest_commit,
+};
 use perfblame_cct::Warning;
-use perfblame_changes::{ChangeSet, FunctionChange, GitError, Repository, SourceIndex};
+use perfblame_changes::{FunctionChange, Repository, Revision};
 
 use crate::Snapshot;
 
@@ -16,23 +18,7 @@ pub struct ChangedCode<'a> {
     git: &'a Repository,
     base: &'a Snapshot,
     head: &'a Snapshot,
-    known: OnceCell<Result<Known, GitError>>,
-}
-
-/// What was read.
-struct Known {
-    changes: ChangeSet,
-    before: SourceIndex,
-    after: SourceIndex,
-}
-
-impl Known {
-    fn code<'k>(
-        &'k self,
-        commit: &'k dyn Fn(&FunctionChange) -> Option<(String, String)>,
-    ) -> Code<'k> {
-        Code { changes: &self.changes, before: &self.before, after: &self.after, commit }
-    }
+    known: OnceCell<Result<ChangedSources, CodeError>>,
 }
 
 impl<'a> ChangedCode<'a> {
@@ -59,37 +45,26 @@ impl<'a> ChangedCode<'a> {
 
     /// Functions changed and nothing else, and the runs get to none of them.
     pub fn is_unreached(&self, diff: &Diff, tree: &DiffTree) -> bool {
-        let Ok(known) = self.known.get_or_init(|| self.read()) else { return false };
+        let Ok(sources) = self.sources() else { return false };
         // Whose change it was does not matter, and asking git for it at every look takes time from the runs.
-        let code = known.code(&|_| None);
-        attribute(diff, tree, &code).attribution.is_unreached()
+        sources.findings_with(diff, tree, &|_| None).attribution.is_unreached()
     }
 
     fn findings(&self, diff: &Diff, tree: &DiffTree) -> Result<Findings, String> {
-        let known = self.known.get_or_init(|| self.read()).as_ref().map_err(ToString::to_string)?;
-        let ends = self.ends();
-        let history = self.git.history(&ends[0], &ends[1]).map_err(|it| it.to_string())?;
-        Ok(attribute(
-            diff,
-            tree,
-            &known.code(&|change| {
-                let newest = history.newest(change).ok().flatten()?;
-                Some((newest.id?, newest.title))
-            }),
-        ))
+        let sources = self.sources().as_ref().map_err(ToString::to_string)?;
+        // What is not committed has no commit.
+        let [base, head] = [self.base, self.head].map(Snapshot::revision);
+        let history = self.git.history(&base, &head).map_err(|error| error.to_string())?;
+        // A commit that cannot be found costs the commit alone.
+        let commit = |change: &FunctionChange| newest_commit(&history, change).ok().flatten();
+        Ok(sources.findings_with(diff, tree, &commit))
     }
 
-    fn read(&self) -> Result<Known, GitError> {
-        let [base, head] =
-            [self.base, self.head].map(|it| perfblame_changes::Revision::Commit(it.commit.clone()));
-        let changes = self.git.changes(&base, &head)?;
-        let before = SourceIndex::of(self.git, &base)?;
-        let after = SourceIndex::of(self.git, &head)?;
-        Ok(Known { changes, before, after })
-    }
-
-    /// Between which commits are looked for: what is not committed has none.
-    fn ends(&self) -> [perfblame_changes::Revision; 2] {
-        [self.base, self.head].map(Snapshot::revision)
+    fn sources(&self) -> &Result<ChangedSources, CodeError> {
+        self.known.get_or_init(|| {
+            let [base, head] =
+                [self.base, self.head].map(|side| Revision::Commit(side.commit.clone()));
+            ChangedSources::of_revisions(self.git, &base, &head, &Ask::default())
+        })
     }
 }

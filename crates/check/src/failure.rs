@@ -5,6 +5,7 @@
 
 use std::path::{Path, PathBuf};
 
+use perfblame_analysis::{Hint, LoadError};
 use perfblame_changes::GitError;
 
 /// Lines of a log that are shown.
@@ -65,6 +66,16 @@ impl From<GitError> for Failure {
     fn from(error: GitError) -> Self {
         let (what, why) = error.what_and_why();
         Self { help: error.hint().map(str::to_owned), ..Self::new(what, why) }
+    }
+}
+
+impl From<LoadError> for Failure {
+    fn from(error: LoadError) -> Self {
+        let help = match error.hint() {
+            Some(Hint::Words(help)) => Some(help),
+            _ => None,
+        };
+        Self { help, ..Self::new(error.to_string(), &error.kind) }
     }
 }
 

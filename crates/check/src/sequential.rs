@@ -14,7 +14,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use perfblame_analysis::{
-    Diff, DiffError, DiffQuery, DiffTree, GrowingRuns, Verdict, diff_with_tree,
+    Ask, Diff, DiffError, DiffQuery, DiffTree, GrowingRuns, Verdict, diff_with_tree,
 };
 use perfblame_cct::{Profile, Side, Sides};
 
@@ -122,7 +122,9 @@ impl CollectedRuns {
     /// Compares what there is.
     pub fn compare(&mut self, query: &DiffQuery) -> Result<(Diff, DiffTree), DiffError> {
         let Sides { before, after } = &mut self.runs;
-        before.look(|before| after.look(|after| diff_with_tree(before, after, query)))
+        before.look(|before| {
+            after.look(|after| diff_with_tree(before, after, query, &Ask::default()))
+        })
     }
 }
 

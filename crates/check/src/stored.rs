@@ -8,9 +8,8 @@
 use std::io::BufWriter;
 use std::path::{Path, PathBuf};
 
-use perfblame_analysis::{LoadOptions, Names, Source, load};
+use perfblame_analysis::{Ask, LoadOptions, Names, Source, load};
 use perfblame_cct::{Profile, Sides};
-use perfblame_readers::Tally;
 use serde::{Deserialize, Serialize};
 
 use crate::home::{entries, modified, size, touch};
@@ -183,12 +182,11 @@ fn read(path: &Path) -> Result<StoredRun, Failure> {
 pub fn read_profile(path: &Path) -> Result<Profile, Failure> {
     // Whoever recorded it still has to take out where the checkout lay.
     let options = LoadOptions { names: Names::AsRecorded, ..LoadOptions::default() };
-    let loaded = load(&[Source::File(path.to_owned())], options, &Tally::default());
-    let loaded = loaded.map_err(|error| Failure {
-        help: error.help().map(str::to_owned),
-        ..Failure::new(error.to_string(), &error.kind)
-    })?;
-    loaded.runs.profile(0).ok_or_else(|| Failure::io("read", path, &std::io::Error::other("empty")))
+    let loaded = load(&[Source::File(path.to_owned())], options, &Ask::default());
+    loaded?
+        .runs
+        .profile(0)
+        .ok_or_else(|| Failure::io("read", path, &std::io::Error::other("empty")))
 }
 
 /// Removes the oldest profiles until the rest fits.

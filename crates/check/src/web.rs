@@ -17,9 +17,8 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-use perfblame_analysis::{DiffQuery, LoadOptions, Source, Verdict, load};
+use perfblame_analysis::{Ask, DiffQuery, InputOptions, LoadOptions, Source, Verdict, load};
 use perfblame_cct::{Profile, Side, Sides};
-use perfblame_readers::Tally;
 use perfblame_record::RecordError;
 use perfblame_record::chrome::{Visit, Visited, record_visit, visit};
 
@@ -60,14 +59,12 @@ pub struct WebOptions {
     pub max_runs: u32,
     /// No pair of runs is begun that would take longer than this in all.
     pub budget: Duration,
-    /// Unchanged is clear once the total is known this well, as a part of it.
-    pub precision: f64,
     /// How long servers may take to answer.
     pub patience: Duration,
     /// What is compared.
     pub query: DiffQuery,
     /// How traces are read.
-    pub load: LoadOptions,
+    pub inputs: InputOptions,
     /// Where recordings go: `before/run-1.json.gz` and so on.
     pub folder: PathBuf,
 }
@@ -86,6 +83,9 @@ pub struct WebCompared {
     /// Where the recordings of each side are.
     pub folders: Sides<PathBuf>,
 }
+
+/// Unchanged is clear once the total is known to a twentieth.
+const PRECISION: f64 = 0.05;
 
 /// Visits both sites in turns until the answer is clear.
 pub fn compare(
@@ -115,10 +115,10 @@ pub fn compare(
     };
     visits.warm_up()?;
     let plan = Plan {
-        min_runs: options.min_runs,
+        min_runs: options.min_runs.min(options.max_runs),
         max_runs: options.max_runs,
         false_alarm: FALSE_ALARM,
-        precision: options.precision,
+        precision: PRECISION,
         query: options.query.clone(),
     };
     let mut decided = decide(&plan, &mut CollectedRuns::default(), &mut visits)?;
@@ -265,7 +265,7 @@ impl Runs for Visits<'_> {
         let Visited { trace, took, notes, .. } = visited;
         self.recorded[side].push(took);
         self.note(notes);
-        let mut load = self.options.load.clone();
+        let mut load = self.options.query.load_options(&self.options.inputs);
         // Source maps that are served lie beside their scripts.
         if let Site::Folder(folder) = &self.options.sites[side] {
             load.scripts.maps.push(folder.clone());
@@ -287,12 +287,8 @@ impl Runs for Visits<'_> {
 }
 
 fn read(trace: &Path, options: LoadOptions) -> Result<Profile, Failure> {
-    let loaded = load(&[Source::File(trace.to_owned())], options, &Tally::default());
-    let loaded = loaded.map_err(|error| Failure {
-        help: error.help().map(str::to_owned),
-        ..Failure::new(error.to_string(), &error.kind)
-    })?;
-    loaded.runs.profile(0).ok_or_else(|| Failure::new("a trace contains no run", trace.display()))
+    let loaded = load(&[Source::File(trace.to_owned())], options, &Ask::default());
+    loaded?.runs.profile(0).ok_or_else(|| Failure::new("a trace contains no run", trace.display()))
 }
 
 fn failed(error: &RecordError, side: Side) -> Failure {

@@ -26,7 +26,7 @@ pub use check::{
 pub use diff::{CodeArgs, DiffArgs, MethodArg, NormalizeArg};
 pub use infer::{ContinuityArg, InferArgs, InferFormat, ModeArg};
 pub use record::{CallGraphArg, EventArg, OsEventArg, RecordArgs, WhatArg};
-pub use scripts::ScriptArgs;
+pub use scripts::{ScriptArgs, names};
 pub use web::WebArgs;
 
 const STYLES: Styles = Styles::styled()

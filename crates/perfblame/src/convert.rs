@@ -2,7 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use perfblame_analysis::{LoadOptions, Names, PartialStacks, ScriptNames, Traces, choose_metric};
+use perfblame_analysis::{
+    LoadOptions, Names, PartialStacks, ScriptLoading, ScriptNames, Source, Traces, choose_metric,
+    expand, load,
+};
 use perfblame_cct::{Grain, RunSet, Times};
 use perfblame_readers::Input;
 use perfblame_report::{Roots, Style, Target, WriteOptions};
@@ -10,7 +13,7 @@ use perfblame_report::{Roots, Style, Target, WriteOptions};
 use crate::args::{ConvertArgs, RootsArg, StyleArg};
 use crate::failure::Failure;
 use crate::output;
-use crate::show::read;
+use crate::progress::asking;
 use crate::terminal::Terminal;
 
 /// Reads, converts, writes.
@@ -24,13 +27,15 @@ pub fn run(args: &ConvertArgs, terminal: &Terminal) -> anyhow::Result<()> {
         names: Names::AsRecorded,
         partial: PartialStacks::Keep,
         traces: Traces::AsProfiles,
-        scripts: args.scripts.loading(if args.raw_names {
-            ScriptNames::AsRecorded
-        } else {
-            ScriptNames::Full
-        }),
+        scripts: ScriptLoading {
+            names: if args.raw_names { ScriptNames::AsRecorded } else { ScriptNames::Full },
+            maps: args.scripts.source_maps.clone(),
+            async_stacks: args.scripts.async_stacks,
+        },
     };
-    let loaded = read(inputs, options, terminal)?;
+    let sources = expand(inputs)?;
+    let total = sources.iter().map(Source::size).sum();
+    let loaded = asking(terminal, total, |ask| load(&sources, options, ask))?;
     let metric = choose_metric(&loaded.runs, args.metric.as_deref())?;
     let (roots, style) = args.folding(&loaded.runs);
     let options = WriteOptions {

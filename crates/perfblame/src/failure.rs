@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::io;
 
 use anstyle::{AnsiColor, Style};
-use perfblame_analysis::{DiffError, LoadError, ShowError};
+use perfblame_analysis::{AskError, CodeError, DiffError, Hint, LoadError, ShowError};
 use perfblame_changes::GitError;
 use perfblame_record::RecordError;
 use perfblame_report::NoTimes;
@@ -27,23 +27,6 @@ impl std::fmt::Display for Failure {
 }
 
 impl std::error::Error for Failure {}
-
-/// A part that one side of a comparison does not have.
-#[derive(Debug)]
-pub struct SideError {
-    /// `before` or `after`.
-    pub side: &'static str,
-    /// What is wrong with it.
-    pub error: ShowError,
-}
-
-impl std::fmt::Display for SideError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}: {}", self.side, self.error)
-    }
-}
-
-impl std::error::Error for SideError {}
 
 /// True when nobody reads our output any more.
 pub fn is_closed_pipe(error: &anyhow::Error) -> bool {
@@ -83,21 +66,14 @@ fn in_words(error: &anyhow::Error) -> Failure {
         let (what, why) = error.what_and_why();
         return Failure { what, why, help: error.hint().map(str::to_owned) };
     }
+    if let Some(error) = error.downcast_ref::<AskError>() {
+        return unanswered(error);
+    }
     if let Some(error) = error.downcast_ref::<LoadError>() {
-        return Failure {
-            what: error.to_string(),
-            why: error.kind.to_string(),
-            help: error.help().map(str::to_owned),
-        };
+        return cannot_load(error);
     }
     if let Some(error) = error.downcast_ref::<ShowError>() {
         return cannot_show(error);
-    }
-    if let Some(error) = error.downcast_ref::<SideError>() {
-        return Failure { what: error.to_string(), ..cannot_show(&error.error) };
-    }
-    if let Some(error) = error.downcast_ref::<DiffError>() {
-        return cannot_compare(error);
     }
     if let Some(error) = error.downcast_ref::<RecordError>() {
         return Failure { what: error.to_string(), why: error.why(), help: error.help() };
@@ -128,69 +104,130 @@ fn in_words(error: &anyhow::Error) -> Failure {
     Failure { what: error.to_string(), why: causes.join("\n"), help: None }
 }
 
+fn unanswered(error: &AskError) -> Failure {
+    let what = error.to_string();
+    match error {
+        AskError::Load(error) => cannot_load(error),
+        AskError::Show(error) => cannot_show(error),
+        AskError::Part { error, .. } => Failure { what, ..cannot_show(error) },
+        AskError::Lines(error) => {
+            Failure { what, why: String::new(), help: help(error.hint(), "it has") }
+        }
+        AskError::Diff(error) => cannot_compare(error),
+        AskError::Code(error) => no_changes(error),
+        AskError::StdinOnBothSides => Failure {
+            what,
+            why: "`-` is given for BEFORE and for AFTER".to_owned(),
+            help: help(error.hint(), "it has"),
+        },
+        AskError::Cancelled => Failure { what, why: String::new(), help: None },
+    }
+}
+
+fn cannot_load(error: &LoadError) -> Failure {
+    let why = error.kind.to_string();
+    Failure { what: error.to_string(), why, help: help(error.hint(), "it has") }
+}
+
 fn cannot_compare(error: &DiffError) -> Failure {
-    let listed = |names: &[String]| match names {
-        [] => "no metric".to_owned(),
-        names => names.join(", "),
-    };
-    let (why, help) = match error {
-        DiffError::Metric { known, .. } => {
-            (String::new(), format!("both sides have {}", listed(known)))
+    let (what, why) = match error {
+        DiffError::NothingInCommon { before, after } => {
+            let why = format!("before has {}\nafter has {}", listed(before), listed(after));
+            (error.to_string(), why)
         }
-        DiffError::NothingInCommon { before, after } => (
-            format!("before has {}\nafter has {}", listed(before), listed(after)),
-            "record both sides the same way".to_owned(),
+        DiffError::Threshold { given, metric, unit } => (
+            "`--min-delta` does not fit the metric".to_owned(),
+            format!("it is {given}, and {metric} is measured in {}", unit.name()),
         ),
-        DiffError::Threshold { given, metric, unit } => {
-            return Failure {
-                what: "`--min-delta` does not fit the metric".to_owned(),
-                why: format!("it is {given}, and {metric} is measured in {}", unit.name()),
-                help: Some("a percentage or a number without a unit always works".to_owned()),
-            };
-        }
-        DiffError::Work { .. } => (
+        DiffError::NoSources { .. } => (
+            "`--classes` and `--changes` need `--method stages`".to_owned(),
+            "the other methods need sources to find the change that explains a suspect".to_owned(),
+        ),
+        DiffError::Work { side, runs, given } => (
+            format!("{side} has {runs} runs, but `--work` gives {given} numbers for it"),
             String::new(),
-            "give one number per side, or one per run separated by `:`, as in `--work 100:110:90,80`"
-                .to_owned(),
         ),
+        DiffError::Metric { .. } | DiffError::Cancelled => (error.to_string(), String::new()),
     };
-    Failure { what: error.to_string(), why, help: Some(help) }
+    Failure { what, why, help: help(error.hint(), "both sides have") }
+}
+
+fn no_changes(error: &CodeError) -> Failure {
+    let (what, why) = match error {
+        CodeError::Read { source, .. } => {
+            let why = match source.kind() {
+                io::ErrorKind::NotFound => "there is no such folder".to_owned(),
+                io::ErrorKind::NotADirectory => "it is not a folder".to_owned(),
+                _ => source.to_string(),
+            };
+            (error.to_string(), why)
+        }
+        CodeError::Git(error) => error.what_and_why(),
+        CodeError::Classes(_) | CodeError::Method(_) | CodeError::Cancelled => {
+            (error.to_string(), String::new())
+        }
+    };
+    Failure { what, why, help: help(error.hint(), "it has") }
 }
 
 fn cannot_show(error: &ShowError) -> Failure {
-    let (why, help) = match error {
+    let why = match error {
         ShowError::Function(error) if error.ambiguous => {
             let mut why = error.candidates.join("\n");
             if error.more > 0 {
                 let _ = write!(why, "\nand {} more", error.more);
             }
-            (why, "give the full name of one of them".to_owned())
+            why
         }
-        ShowError::Function(error) if error.candidates.is_empty() => {
-            (String::new(), "`perfblame show --functions` lists all functions".to_owned())
-        }
-        ShowError::Function(error) => {
-            (String::new(), format!("did you mean {}?", error.candidates.join(", ")))
-        }
-        ShowError::Metric { known, .. } if known.is_empty() => {
-            ("it has no metric at all".to_owned(), "remove `--metric`".to_owned())
-        }
-        ShowError::Metric { known, .. } => (String::new(), format!("it has {}", known.join(", "))),
-        ShowError::Task { error, .. } => (
-            error.to_string(),
-            "as in `--task 'regex:^com.shop.(?<part>[^.]+) as shop-${part}'`".to_owned(),
-        ),
+        ShowError::Metric { known, .. } if known.is_empty() => "it has no metric at all".to_owned(),
+        ShowError::Task { error, .. } => error.to_string(),
         ShowError::NoTask(_) => {
-            let why = "a prefix must match the start of a function's name or component".to_owned();
-            (why, "`perfblame show --functions` lists all functions".to_owned())
+            "a prefix must match the start of a function's name or component".to_owned()
         }
         ShowError::Thread { known, .. } if known.is_empty() => {
-            ("its threads have no names".to_owned(), "remove `--thread`".to_owned())
+            "its threads have no names".to_owned()
         }
-        ShowError::Thread { known, .. } => {
-            let shown = known.iter().take(8).cloned().collect::<Vec<_>>().join(", ");
-            (String::new(), format!("there are {shown}"))
+        ShowError::Function(_) | ShowError::Metric { .. } | ShowError::Thread { .. } => {
+            String::new()
         }
     };
-    Failure { what: error.to_string(), why, help: Some(help) }
+    Failure { what: error.to_string(), why, help: help(error.hint(), "it has") }
+}
+
+fn listed(names: &[String]) -> String {
+    if names.is_empty() { "no metric".to_owned() } else { names.join(", ") }
+}
+
+/// A next step in the words of the command line. `has` comes before the metrics that there are.
+fn help(hint: Option<Hint>, has: &str) -> Option<String> {
+    Some(match hint? {
+        Hint::Metrics(known) => format!("{has} {}", listed(&known)),
+        Hint::NoMetric => "remove `--metric`".to_owned(),
+        Hint::Threads(known) => {
+            let shown = known.into_iter().take(8).collect::<Vec<_>>().join(", ");
+            format!("there are {shown}")
+        }
+        Hint::NoThread => "remove `--thread`".to_owned(),
+        Hint::DidYouMean(names) => format!("did you mean {}?", names.join(", ")),
+        Hint::WholeName => "give the full name of one of them".to_owned(),
+        Hint::ListFunctions => "`perfblame show --functions` lists all functions".to_owned(),
+        Hint::Files(files) => format!("name one of {}", files.join(", ")),
+        Hint::TaskSyntax => {
+            "as in `--task 'regex:^com.shop.(?<part>[^.]+) as shop-${part}'`".to_owned()
+        }
+        Hint::RecordAlike => "record both sides the same way".to_owned(),
+        Hint::WorkOfEachRun => "give one number per side, or one per run separated by `:`, as in `--work 100:110:90,80`"
+            .to_owned(),
+        Hint::ShareOrNumber => "a percentage or a number without a unit always works".to_owned(),
+        Hint::StagesOrSources => {
+            "add `--method stages`, or use `--repo` or `--source`".to_owned()
+        }
+        Hint::OneSideToFile => "write one side to a file first".to_owned(),
+        Hint::ListFormats => "`perfblame --help` lists the formats".to_owned(),
+        Hint::RecordTrace(Some(how)) => how.to_owned(),
+        Hint::RecordTrace(None) => {
+            "`perfblame show` shows a profile; `perfblame record os` records traces".to_owned()
+        }
+        Hint::Words(help) => help,
+    })
 }

@@ -2,40 +2,27 @@
 
 use std::io::{self, Write};
 
-use perfblame_analysis::{Continuity, InferQuery, Inferred, Mode, expand, infer};
-use perfblame_readers::Tally;
+use perfblame_analysis::{Continuity, InferQuery, Inferred, Mode, Source, expand, infer};
 use perfblame_report::{InferLook, Look, infer_dot, infer_html, infer_json, infer_text};
 
 use crate::args::{ContinuityArg, InferArgs, InferFormat, ModeArg};
-use crate::failure::Failure;
 use crate::output;
-use crate::progress::Progress;
+use crate::progress::asking;
 use crate::terminal::Terminal;
 
 /// Reads, infers, renders.
 pub fn run(args: &InferArgs, terminal: &Terminal) -> anyhow::Result<()> {
     let sources = expand(std::slice::from_ref(&args.trace))?;
-    let Some(source) = sources.first() else {
-        return Err(Failure {
-            what: format!("{} is not a trace", args.trace.display()),
-            why: "it is empty".to_owned(),
-            help: None,
-        }
-        .into());
-    };
-    if sources.len() > 1 {
-        let (count, first) = (sources.len(), source.name());
+    if let [first, _, ..] = &*sources {
         terminal.note(&format!(
-            "{} contains {count} traces; this is the first, {first}. `perfblame diff` compares folders",
-            args.trace.display()
+            "{} contains {} traces; this is the first, {}. `perfblame diff` compares folders",
+            args.trace.display(),
+            sources.len(),
+            first.name()
         ));
     }
-    let tally = Tally::default();
-    let progress = Progress::reading(source.size(), &tally, terminal.shows_progress());
-    let answer = infer(source, args.query(), &tally);
-    drop(progress);
-    let answer = answer?;
-    terminal.log("inferred");
+    let total = sources.first().and_then(Source::size);
+    let answer = asking(terminal, total, |ask| infer(&sources, args.query(), ask))?;
     if let Some(path) = &args.files.html {
         output::write(path, |out| infer_html(&answer, out))?;
         terminal.note(&format!("wrote the page to {}", path.display()));

@@ -5,7 +5,9 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use perfblame_readers::Tally;
+use perfblame_analysis::{Ask, Phase};
+
+use crate::terminal::Terminal;
 
 /// What is done sooner needs no bar.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -43,28 +45,31 @@ impl Progress {
         Self { done: Some(done), thread: Some(thread) }
     }
 
-    /// Watches bytes being read, of `total` when that is known.
-    pub fn reading(total: Option<u64>, tally: &Tally, visible: bool) -> Self {
-        if !visible {
-            return Self { done: None, thread: None };
-        }
+    /// Watches an answer being made of inputs of `total` bytes, where that is known.
+    fn of(ask: &Ask, total: Option<u64>) -> Self {
         let (done, wait) = channel::<()>();
-        let tally = tally.clone();
+        let ask = ask.clone();
         let thread = std::thread::spawn(move || {
             // It counts from the start, unseen, so that its speed is right when it is seen.
             let bar = ProgressBar::with_draw_target(total, ProgressDrawTarget::hidden());
-            let template = if total.is_some() {
+            let reading = if total.is_some() {
                 "reading {wide_bar} {bytes} of {total_bytes}, {bytes_per_sec}, {eta} left"
             } else {
                 "reading {spinner} {bytes}, {bytes_per_sec}"
             };
-            if let Ok(style) = ProgressStyle::with_template(template) {
-                bar.set_style(style);
-            }
+            let mut shown = None;
             let started = Instant::now();
             loop {
-                let read = total.map_or(tally.bytes(), |total| tally.bytes().min(total));
-                bar.set_position(read);
+                let at = ask.progress();
+                let words = words(at.phase);
+                if shown.replace(at.phase) != Some(at.phase) {
+                    let template = if words.is_empty() { reading } else { "{spinner} {msg}" };
+                    if let Ok(style) = ProgressStyle::with_template(template) {
+                        bar.set_style(style);
+                    }
+                    bar.set_message(words);
+                }
+                bar.set_position(total.map_or(at.bytes, |total| at.bytes.min(total)));
                 if bar.is_hidden() && started.elapsed() >= PATIENCE {
                     bar.set_draw_target(ProgressDrawTarget::stderr());
                 }
@@ -75,6 +80,29 @@ impl Progress {
             bar.finish_and_clear();
         });
         Self { done: Some(done), thread: Some(thread) }
+    }
+}
+
+/// Asks, with a progress bar when the answer takes its time. `total` is how many bytes there are to read.
+pub fn asking<T>(terminal: &Terminal, total: Option<u64>, question: impl FnOnce(&Ask) -> T) -> T {
+    let ask = terminal.ask();
+    let progress = terminal.shows_progress().then(|| Progress::of(&ask, total));
+    let answer = question(&ask);
+    drop(progress);
+    terminal.log(&format!("answered, after {} bytes", ask.progress().bytes));
+    answer
+}
+
+/// What is being done; empty while bytes are counted.
+fn words(phase: Phase) -> &'static str {
+    match phase {
+        Phase::Code => "comparing the code",
+        Phase::Reading => "",
+        Phase::Selecting => "selecting",
+        Phase::Identifying => "matching functions",
+        Phase::Matching => "matching call paths",
+        Phase::Explaining => "weighing costs",
+        Phase::Attributing => "looking for the code change",
     }
 }
 

@@ -4,28 +4,28 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use perfblame_analysis::{
-    Chains, Detail, LoadOptions, Loaded, Names, ScriptNames, Selection, ShowQuery, SortBy, Summary,
-    TreeLimits, expand, load, select, show,
+    Chains, Detail, InputOptions, Selection, ShowQuery, ShowQuestion, Shown, SortBy, Source,
+    Summary, TreeLimits, expand, show,
 };
 use perfblame_cct::{Grain, MetricId};
-use perfblame_readers::Tally;
 use perfblame_report::{
     FlamePage, Look, Section, about, flame_html, flame_svg, show_json, show_text,
 };
 
-use crate::args::{Format, ShowArgs, Sort};
+use crate::args::{Format, ShowArgs, Sort, names};
 use crate::failure::Failure;
 use crate::output;
-use crate::progress::Progress;
+use crate::progress::asking;
 use crate::terminal::Terminal;
+
+/// Whoever names the least share wants all rows above it, as far as anybody reads on.
+const ALL_ABOVE_A_SHARE: usize = 10_000;
 
 /// Reads, asks, renders.
 pub fn run(args: &ShowArgs, terminal: &Terminal) -> anyhow::Result<()> {
-    let loaded = read(&args.profiles, args.load_options(), terminal)?;
-    let query = args.query();
-    let selection = select(&loaded, &query)?;
-    let summary = show(&selection, &query)?;
-    terminal.log("worked out");
+    let question = args.question()?;
+    let total = question.sources.iter().map(Source::size).sum();
+    let Shown { summary, selection } = asking(terminal, total, |ask| show(&question, ask))?;
     for path in &args.flame {
         flame(path, &selection, &summary)?;
         terminal.note(&format!("wrote the flame graph to {}", path.display()));
@@ -38,24 +38,6 @@ pub fn run(args: &ShowArgs, terminal: &Terminal) -> anyhow::Result<()> {
         }
         None => output::to_stdout(|out| args.render(&summary, &sections, terminal.look, out)),
     }
-}
-
-/// Reads inputs as runs, with a progress bar when that takes its time.
-pub fn read(
-    paths: &[impl AsRef<Path>],
-    options: LoadOptions,
-    terminal: &Terminal,
-) -> anyhow::Result<Loaded> {
-    let paths: Vec<_> = paths.iter().map(|path| path.as_ref().to_owned()).collect();
-    let sources = expand(&paths)?;
-    let total = sources.iter().map(perfblame_analysis::Source::size).sum::<Option<u64>>();
-    let tally = Tally::default();
-    let progress = Progress::reading(total, &tally, terminal.shows_progress());
-    let loaded = load(&sources, options, &tally);
-    drop(progress);
-    let loaded = loaded?;
-    terminal.log(&format!("read {} bytes, {} contexts", tally.bytes(), loaded.runs.tree.len()));
-    Ok(loaded)
 }
 
 /// Writes a flame graph; how the file's name ends decides which kind.
@@ -83,17 +65,13 @@ fn flame(path: &Path, selection: &Selection, summary: &Summary) -> anyhow::Resul
 }
 
 impl ShowArgs {
-    fn load_options(&self) -> LoadOptions {
-        LoadOptions {
+    fn question(&self) -> anyhow::Result<ShowQuestion> {
+        Ok(ShowQuestion {
+            sources: expand(&self.profiles)?,
+            inputs: InputOptions { names: names(self.no_normalise), ..self.scripts.inputs() },
             grain: if self.call_sites { Grain::CallSites } else { Grain::Functions },
-            names: if self.no_normalise { Names::AsRecorded } else { Names::Normalised },
-            scripts: self.scripts.loading(if self.no_normalise {
-                ScriptNames::AsRecorded
-            } else {
-                ScriptNames::Full
-            }),
-            ..LoadOptions::default()
-        }
+            query: self.query(),
+        })
     }
 
     /// What was asked for, or the verdict and its evidence.
@@ -113,11 +91,10 @@ impl ShowArgs {
     }
 
     fn query(&self) -> ShowQuery {
-        let overview =
-            !(self.tree || self.functions || self.callers.is_some() || self.callees.is_some());
-        let (rows, functions, least) = if overview { (24, 10, 2.0) } else { (400, 50, 0.5) };
-        let chains = if self.tree { Chains::Whole } else { Chains::Folded };
+        let lists = self.tree || self.functions || self.callers.is_some() || self.callees.is_some();
+        let usual = if lists { ShowQuery::long() } else { ShowQuery::default() };
         let limit = self.limit.map(|rows| if rows == 0 { usize::MAX } else { rows });
+        let rows = self.min.map_or(usual.tree.rows, |_| ALL_ABOVE_A_SHARE);
         ShowQuery {
             metric: self.metric.clone(),
             tasks: self.task.clone(),
@@ -129,11 +106,11 @@ impl ShowArgs {
                 Sort::OwnCost => SortBy::SelfCost,
                 Sort::Inclusive => SortBy::Inclusive,
             },
-            functions: limit.unwrap_or(functions),
+            functions: limit.unwrap_or(usual.functions),
             tree: TreeLimits {
-                min_share: self.min.unwrap_or(least) / 100.0,
-                rows: limit.unwrap_or(if self.min.is_some() { 10_000 } else { rows }),
-                chains,
+                min_share: self.min.map_or(usual.tree.min_share, |least| least / 100.0),
+                rows: limit.unwrap_or(rows),
+                chains: if self.tree { Chains::Whole } else { Chains::Folded },
             },
             detail: if self.tree { Detail::Whole } else { Detail::Overview },
         }

@@ -1,8 +1,11 @@
 //! What the terminal can show, and what we say to it besides the answer.
 
 use std::io::{IsTerminal, Write};
+use std::ops::ControlFlow;
+use std::sync::Mutex;
 use std::time::Instant;
 
+use perfblame_analysis::Ask;
 use perfblame_report::Look;
 
 use crate::args::{Global, When};
@@ -67,10 +70,29 @@ impl Terminal {
     /// How long it took to get here, for those who want to know.
     pub fn log(&self, text: &str) {
         if self.verbose {
-            let elapsed = self.started.elapsed().as_secs_f64() * 1000.0;
-            complain(&format!("{elapsed:8.1} ms  {text}\n"));
+            logged(self.started, text);
         }
     }
+
+    /// What goes along with a question. Each of its phases is logged.
+    pub fn ask(&self) -> Ask {
+        if !self.verbose {
+            return Ask::default();
+        }
+        let (started, last) = (self.started, Mutex::new(None));
+        Ask::watched(move |at| {
+            let last = last.lock().ok().and_then(|mut last| last.replace(at.phase));
+            if last != Some(at.phase) {
+                logged(started, &format!("{:?}", at.phase).to_lowercase());
+            }
+            ControlFlow::Continue(())
+        })
+    }
+}
+
+fn logged(started: Instant, text: &str) {
+    let elapsed = started.elapsed().as_secs_f64() * 1000.0;
+    complain(&format!("{elapsed:8.1} ms  {text}\n"));
 }
 
 /// Writes to standard error; when even that is closed there is nobody to tell.

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::Context;
-use perfblame_analysis::{DiffQuery, LoadOptions, ScriptNames, Side, Sides};
+use perfblame_analysis::{DiffQuery, Side, Sides};
 use perfblame_check::web::{Site, WebCompared, WebOptions, compare};
 use perfblame_check::{Decided, Ended};
 use perfblame_record::chrome::{Start, Task, Visit};
@@ -16,9 +16,6 @@ use crate::record::chrome::{USUAL_TIMEOUT, address, read_flow};
 use crate::record::{new_folder, relative};
 use crate::terminal::{Terminal, complain};
 use crate::watching::Watching;
-
-/// Unchanged is clear once the total is known to a twentieth.
-const PRECISION: f64 = 0.05;
 
 /// Visits both sides in turns, compares, renders; the status says whether it got slower.
 pub fn run(args: &WebArgs, terminal: &Terminal) -> anyhow::Result<ExitCode> {
@@ -108,20 +105,16 @@ impl WebArgs {
             page: self.page.clone(),
             visit,
             warm_up: self.warmup,
-            min_runs: self.min_runs.min(self.max_runs),
+            min_runs: self.min_runs,
             max_runs: self.max_runs,
             budget: self.budget,
-            precision: PRECISION,
             patience: self.start_timeout,
             query: DiffQuery {
                 metric: self.metric.clone(),
                 min_delta: self.min_delta,
                 ..DiffQuery::default()
             },
-            load: LoadOptions {
-                scripts: self.scripts.loading(ScriptNames::Full),
-                ..LoadOptions::default()
-            },
+            inputs: self.scripts.inputs(),
             folder: self.folder()?,
         })
     }

@@ -7,9 +7,9 @@ use std::fs::File;
 use std::io::{self, Cursor, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::error::{ReadError, ReadErrorKind};
+use crate::tally::Tally;
 use crate::zip;
 
 /// Bytes shown to `sniff`; enough to get past the licence text or metadata that some files start with.
@@ -28,21 +28,6 @@ const MEMORY_LIMIT: u64 = 8 << 30;
 pub trait ReadSeek: Read + Seek + Send {}
 impl<T: Read + Seek + Send> ReadSeek for T {}
 
-/// Bytes read from files so far, for whoever shows progress. Clones count together.
-#[derive(Clone, Debug, Default)]
-pub struct Tally(Arc<AtomicU64>);
-
-impl Tally {
-    /// How many bytes have been read.
-    pub fn bytes(&self) -> u64 {
-        self.0.load(Ordering::Relaxed)
-    }
-
-    fn add(&self, bytes: usize) {
-        self.0.fetch_add(bytes as u64, Ordering::Relaxed);
-    }
-}
-
 /// A file or stream whose bytes are counted.
 struct Counted<T> {
     inner: T,
@@ -51,6 +36,7 @@ struct Counted<T> {
 
 impl<T: Read> Read for Counted<T> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.tally.go_on()?;
         let read = self.inner.read(buffer)?;
         self.tally.add(read);
         Ok(read)
@@ -66,6 +52,7 @@ impl<T: Seek> Seek for Counted<T> {
 enum Source {
     File(Counted<File>),
     Memory(Cursor<Vec<u8>>),
+    Shared(Counted<Cursor<Arc<[u8]>>>),
     Stream(Box<dyn Read + Send>),
 }
 
@@ -101,6 +88,11 @@ impl Input {
         Self::from_source(Source::Memory(Cursor::new(bytes)))
     }
 
+    /// Takes bytes that others hold as well, and counts what is read of them.
+    pub fn from_shared_bytes(bytes: Arc<[u8]>, tally: Tally) -> Result<Self, ReadError> {
+        Self::from_source(Source::Shared(Counted { inner: Cursor::new(bytes), tally }))
+    }
+
     /// Takes a stream such as standard input.
     pub fn from_stream(stream: Box<dyn Read + Send>) -> Result<Self, ReadError> {
         Self::from_stream_counted(stream, Tally::default())
@@ -121,6 +113,7 @@ impl Input {
                 source = Source::Stream(match source {
                     Source::File(file) => zip::open(file)?,
                     Source::Memory(memory) => zip::open(memory)?,
+                    Source::Shared(shared) => zip::open(shared)?,
                     // The list of members stands at the end.
                     Source::Stream(rest) => {
                         zip::open(Cursor::new(all_bytes(Cursor::new(head).chain(rest))?))?
@@ -140,6 +133,10 @@ impl Input {
                 Source::Memory(mut memory) => {
                     memory.set_position(0);
                     Box::new(memory)
+                }
+                Source::Shared(mut shared) => {
+                    shared.inner.set_position(0);
+                    Box::new(shared)
                 }
                 Source::Stream(rest) => Box::new(Cursor::new(head).chain(rest)),
             };
@@ -180,6 +177,10 @@ impl Input {
                 memory.set_position(0);
                 Box::new(memory)
             }
+            Source::Shared(mut shared) => {
+                shared.inner.set_position(0);
+                Box::new(shared)
+            }
             Source::Stream(rest) => Box::new(Cursor::new(self.head).chain(rest)),
         })
     }
@@ -194,6 +195,10 @@ impl Input {
             Source::Memory(mut memory) => {
                 memory.set_position(0);
                 Box::new(memory)
+            }
+            Source::Shared(mut shared) => {
+                shared.inner.set_position(0);
+                Box::new(shared)
             }
             Source::Stream(_) => Box::new(Cursor::new(self.read_all()?)),
         })
@@ -232,6 +237,9 @@ fn read_head(source: &mut Source) -> Result<(Vec<u8>, bool), ReadError> {
             }
             Source::Memory(memory) => {
                 memory.take(more).read_to_end(&mut head)?;
+            }
+            Source::Shared(shared) => {
+                shared.take(more).read_to_end(&mut head)?;
             }
             Source::Stream(stream) => {
                 // A damaged packed file may still have a readable beginning: let the reader find out how far it goes.

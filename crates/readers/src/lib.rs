@@ -12,6 +12,7 @@ mod input;
 mod os_trace;
 mod read_ahead;
 mod scripts;
+mod tally;
 mod unreadable;
 mod v8;
 mod zip;
@@ -21,8 +22,9 @@ use perfblame_cct::{EventSink, Profile};
 pub use error::{ReadError, ReadErrorKind};
 pub use format::{Format, ReadOptions, ReadTrace, TraceRead, Tracer};
 pub use formats::{FORMATS, detect, format_named, perf_data, perfblame_file};
-pub use input::{Input, ReadSeek, Tally};
+pub use input::{Input, ReadSeek};
 pub use scripts::{ScriptNames, ScriptOptions, source_map_never_panics};
+pub use tally::Tally;
 
 /// Reads whatever an input holds.
 pub fn read(input: Input, options: &ReadOptions) -> Result<Profile, ReadError> {
@@ -67,8 +69,7 @@ fn read_as(
         if let Some(error) = unreadable::explained(input.head()) {
             return Err(error);
         }
-        let help = "`perfblame --help` lists the formats";
-        return Err(ReadError::new(ReadErrorKind::UnknownFormat).help(help));
+        return Err(ReadError::new(ReadErrorKind::UnknownFormat));
     };
     let mut profile = read(format, input).map_err(|error| {
         let help = match &error.kind {

@@ -6,9 +6,8 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
 use anyhow::{Context, Result};
-use perfblame_analysis::{LoadOptions, Source, load};
+use perfblame_analysis::{Ask, LoadOptions, Source, load};
 use perfblame_cct::{Grain, MetricId, Profile, group_totals};
-use perfblame_readers::Tally;
 use perfblame_record::{Profiler, Settings, record_run};
 use serde::{Deserialize, Serialize};
 
@@ -50,7 +49,7 @@ pub fn baseline(workshop: &Workshop<'_>, work: &Path) -> Result<Vec<Known>> {
     let recorded = record_run(profiler, &program, &settings, &folder, "run", &never)?;
     let path = recorded.profiles.into_iter().next().context("there is no baseline profile")?;
     let options = LoadOptions { grain: Grain::Frames, ..LoadOptions::default() };
-    let loaded = load(&[Source::File(path)], options, &Tally::default())?;
+    let loaded = load(&[Source::File(path)], options, &Ask::default())?;
     let profile = loaded.runs.profile(0).context("the baseline profile is empty")?;
     let known = shares(workshop, &profile)?;
     std::fs::write(&kept, serde_json::to_vec_pretty(&known)?)?;

@@ -8,12 +8,11 @@ use std::time::Instant;
 
 use anyhow::{Result, bail};
 use perfblame_analysis::{
-    DiffQuery, LoadOptions, Loaded, Method, Source, StageReason, Stages, diff, load,
+    Ask, DiffQuery, LoadOptions, Loaded, Method, Source, StageReason, Stages, diff, load,
 };
 use perfblame_blame::share_overlap;
 use perfblame_cct::{Grain, NodeId, RunSet, Sides};
 use perfblame_matching::{Identity, SideTree, common_tree, match_strict, matching_score};
-use perfblame_readers::Tally;
 use serde::{Deserialize, Serialize};
 
 use crate::attribution::{Attribution, attribution};
@@ -135,7 +134,7 @@ pub fn compare(before: &[PathBuf], after: &[PathBuf], code: &Code) -> Result<Com
 fn read(paths: &[&PathBuf], grain: Grain) -> Result<Loaded> {
     let sources: Vec<Source> = paths.iter().map(|path| Source::File((*path).clone())).collect();
     let options = LoadOptions { grain, ..LoadOptions::default() };
-    Ok(load(&sources, options, &Tally::default())?)
+    Ok(load(&sources, options, &Ask::default())?)
 }
 
 /// The product's own answer.
@@ -145,7 +144,7 @@ pub fn by_stages(before: &Loaded, after: &Loaded, code: &Code) -> Result<Stages>
         changes: Some(code.changes.clone()),
         ..DiffQuery::default()
     };
-    let Some(stages) = diff(before, after, &query)?.stages else {
+    let Some(stages) = diff(before, after, &query, &Ask::default())?.stages else {
         bail!("no stages in the answer")
     };
     Ok(stages)

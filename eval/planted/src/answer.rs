@@ -10,7 +10,7 @@ use std::path::Path;
 
 use anyhow::{Result, bail};
 use perfblame_analysis::{
-    Diff, DiffQuery, Loaded, Method, MinDelta, Sides, SuspectKind, Verdict, diff,
+    Ask, Diff, DiffQuery, Loaded, Method, MinDelta, Sides, SuspectKind, Verdict, diff,
 };
 
 pub use cli::{Cli, command};
@@ -97,7 +97,7 @@ pub fn ask(sides: &Sides<Loaded>, tested: Tested, work: Option<Sides<f64>>) -> R
     if tested == Tested::SelfDifference {
         return Ok(self_difference::answer(sides, work));
     }
-    let answer = diff(&sides.before, &sides.after, &tested.query(work))?;
+    let answer = diff(&sides.before, &sides.after, &tested.query(work), &Ask::default())?;
     if tested.prunes() && answer.graph.is_none() {
         bail!("no critical graph in the answer");
     }

@@ -9,9 +9,8 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use anyhow::{Context, Result, bail};
-use perfblame_analysis::{LoadOptions, Loaded, expand, load};
+use perfblame_analysis::{Ask, LoadOptions, Loaded, expand, load};
 use perfblame_cct::Times;
-use perfblame_readers::Tally;
 
 use crate::files::{self, FileFormat};
 use crate::noise::RunOf;
@@ -130,7 +129,7 @@ pub fn load_files(path: &Path) -> Result<Loaded> {
     let sources = expand(&[PathBuf::from(path)]).context("sources")?;
     // One of the methods goes by the order of calls, for which the command line keeps times.
     let options = LoadOptions { times: Times::Keep, ..LoadOptions::default() };
-    load(&sources, options, &Tally::default()).with_context(|| path.display().to_string())
+    load(&sources, options, &Ask::default()).with_context(|| path.display().to_string())
 }
 
 fn round_trip(program: &Program, format: FileFormat) -> Result<Program> {

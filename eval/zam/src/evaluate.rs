@@ -7,11 +7,10 @@ use std::time::{Instant, UNIX_EPOCH};
 
 use anyhow::{Context, Result};
 use perfblame_analysis::{
-    Diff, DiffQuery, LoadOptions, Loaded, Method as Engine, ScriptNames, diff, expand, load,
+    Ask, Diff, DiffQuery, LoadOptions, Loaded, Method as Engine, ScriptNames, diff, expand, load,
 };
 use perfblame_blame::{CriticalOptions, LeastDelta, Markers, Timelines, critical_graph};
 use perfblame_cct::{MetricId, Side, Sides, Times};
-use perfblame_readers::Tally;
 use perfblame_report::{diff_dot, diff_json};
 use serde::{Deserialize, Serialize};
 
@@ -327,7 +326,7 @@ fn measure(before: &[PathBuf], after: &[PathBuf]) -> Result<(Phases, Answer)> {
         // As the command loads for the paper's method: what has no name stays without.
         let mut options = LoadOptions { times: Times::Keep, ..LoadOptions::default() };
         options.scripts.names = ScriptNames::Mapped;
-        load(&sources, options, &Tally::default()).context("time lines")
+        load(&sources, options, &Ask::default()).context("time lines")
     };
     let mut phases = Phases::default();
     let timed = |milliseconds: &mut f64, start: Instant| {
@@ -337,7 +336,7 @@ fn measure(before: &[PathBuf], after: &[PathBuf]) -> Result<(Phases, Answer)> {
     let (before, after) = (read(before)?, read(after)?);
     timed(&mut phases.read, start);
     let start = Instant::now();
-    let suspects: Diff = diff(&before, &after, &DiffQuery::default())?;
+    let suspects: Diff = diff(&before, &after, &DiffQuery::default(), &Ask::default())?;
     timed(&mut phases.suspects, start);
     let metric = |side: &Loaded| {
         let named =
@@ -357,7 +356,7 @@ fn measure(before: &[PathBuf], after: &[PathBuf]) -> Result<(Phases, Answer)> {
     // Top levels are matched by key in each pair.
     phases.by_key = graph.too_different + graph.pairs;
     let query = DiffQuery { method: Engine::CriticalGraph, ..DiffQuery::default() };
-    let drawn = diff(&before, &after, &query)?;
+    let drawn = diff(&before, &after, &query, &Ask::default())?;
     let start = Instant::now();
     let mut written = Vec::new();
     diff_dot(&drawn, &mut written)?;

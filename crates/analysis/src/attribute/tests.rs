@@ -8,7 +8,7 @@ use perfblame_changes::{ChangeKind, FileChange, Hunk, Language};
 use perfblame_fixtures::outline;
 
 use super::*;
-use crate::{DiffQuery, Loaded, diff_with_tree};
+use crate::{Ask, DiffQuery, Loaded, diff_with_tree};
 
 /// The functions that are in the sources, each with those it calls.
 struct Drawn(&'static [(&'static str, &'static [&'static str])], Language);
@@ -70,7 +70,7 @@ fn compared(before: &str, after: &str) -> (Diff, DiffTree) {
         let names = (1..=3).map(|run| format!("run {run}")).collect();
         Loaded { names, runs: merge_runs((0..3).map(run).collect()) }
     };
-    diff_with_tree(&side(before), &side(after), &DiffQuery::default()).unwrap()
+    diff_with_tree(&side(before), &side(after), &DiffQuery::default(), &Ask::default()).unwrap()
 }
 
 #[track_caller]

@@ -3,7 +3,7 @@
 pub use perfblame_blame::{SuspectKind, Verdict};
 use perfblame_cct::{Metric, Sides, Warning};
 
-use super::Stages;
+use super::{DiffError, Stages};
 use crate::FunctionView;
 
 /// How the difference was explained.
@@ -28,6 +28,14 @@ impl Method {
             Self::CriticalGraph => "critical-graph",
             Self::Paths => "paths",
             Self::Stages => "stages",
+        }
+    }
+
+    /// Fails for methods that need the sources to tell which change explains what.
+    pub fn goes_by_changes_alone(self) -> Result<(), DiffError> {
+        match self {
+            Self::Stages => Ok(()),
+            method => Err(DiffError::NoSources { method }),
         }
     }
 }

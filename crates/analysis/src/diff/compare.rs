@@ -10,11 +10,17 @@ use super::{
     Diff, DiffError, DiffQuery, DiffRow, DiffTree, Estimate, Fate, Method, RuntimeCost, SideTotals,
     critical_graph, inferred, labels, paths, stages, suspect, waits, warnings, was,
 };
+use crate::ask::{Ask, Phase};
 use crate::{FunctionView, Loaded};
 
 /// Compares two sides.
-pub fn diff(before: &Loaded, after: &Loaded, query: &DiffQuery) -> Result<Diff, DiffError> {
-    compare(before, after, query, |_, _, _| ()).map(|(diff, ())| diff)
+pub fn diff(
+    before: &Loaded,
+    after: &Loaded,
+    query: &DiffQuery,
+    ask: &Ask,
+) -> Result<Diff, DiffError> {
+    compare(before, after, query, ask, |_, _, _| ()).map(|(diff, ())| diff)
 }
 
 /// Compares two sides and draws both trees as one, which pages and [`attribute`](crate::attribute) need.
@@ -22,8 +28,11 @@ pub fn diff_with_tree(
     before: &Loaded,
     after: &Loaded,
     query: &DiffQuery,
+    ask: &Ask,
 ) -> Result<(Diff, DiffTree), DiffError> {
-    compare(before, after, query, |drawn, joint, runs| drawn.unwrap_or_else(|| tree(joint, runs)))
+    compare(before, after, query, ask, |drawn, joint, runs| {
+        drawn.unwrap_or_else(|| tree(joint, runs))
+    })
 }
 
 /// Compares two sides. `also` sees the tree, where the method drew it, and what trees are drawn from.
@@ -31,8 +40,10 @@ fn compare<T>(
     before: &Loaded,
     after: &Loaded,
     query: &DiffQuery,
+    ask: &Ask,
     also: impl FnOnce(Option<DiffTree>, &Joint, &Sides<Vec<RunCosts<'_>>>) -> T,
 ) -> Result<(Diff, T), DiffError> {
+    ask.enter(Phase::Identifying)?;
     let metric = choose(&before.runs, &after.runs, query.metric.as_deref())?;
     if let Some(least) = query.min_delta {
         least.fits(&metric.metric.name, &metric.metric.unit)?;
@@ -58,6 +69,7 @@ fn compare<T>(
         (&staged.identity, &staged.matching)
     } else {
         let identity = Identity::of(&sides.before, &sides.after);
+        ask.enter(Phase::Matching)?;
         let matching = match_anchored(&sides.before, &sides.after, &identity);
         own = (identity, matching);
         (&own.0, &own.1)
@@ -89,6 +101,7 @@ fn compare<T>(
         totals.sum::<f64>() / runs.len().max(1) as f64
     };
     let min_delta = query.min_delta.map(|least| least.of(typical(&runs.before)));
+    ask.enter(Phase::Explaining)?;
     let found = suspects(&evidence, SuspectOptions { min_delta });
     let mut diff = answer(before, after, query, metric.metric, &joint, &runs, &found);
     diff.normalised = scaling.words;
@@ -99,6 +112,7 @@ fn compare<T>(
     inferred::explain(&mut diff, sets, &joint, &scaling.factors);
     was::annotate(&mut diff.suspects, &joint, identity, &sides);
     was::annotate(&mut diff.improvements, &joint, identity, &sides);
+    ask.go_on()?;
     let mut drawn = None;
     match query.method {
         Method::Suspects => {}

@@ -280,7 +280,7 @@ mod tests {
     use perfblame_cct::{Grain, Profile, ProfileBuilder, Thread, Times, merge_runs};
 
     use super::*;
-    use crate::{Loaded, diff};
+    use crate::{Ask, Loaded, diff};
 
     /// A run of a page: milliseconds of work, idle time, and waits of two functions.
     fn run(work: i64, idle: i64, waits: [i64; 2]) -> Profile {
@@ -330,7 +330,7 @@ mod tests {
     }
 
     fn explained(after: &Loaded) -> (Verdict, Vec<(String, SuspectKind, i64)>) {
-        let found = diff(&before(), after, &DiffQuery::default()).unwrap();
+        let found = diff(&before(), after, &DiffQuery::default(), &Ask::default()).unwrap();
         let percent = |suspect: &Suspect| (suspect.share * 100.0).round() as i64;
         let shown =
             |suspect: &Suspect| (suspect.function.name.clone(), suspect.kind, percent(suspect));
@@ -360,7 +360,7 @@ mod tests {
         let of = |idle: i64, wait: i64, idled: i64| run_with(100, idle, [20, wait], 1, Some(idled));
         let before = side(before.map(|idle| of(idle, 20 + idle % 2, less)));
         let after = side(after.map(|idle| of(idle, 170 + idle % 2, more)));
-        let found = diff(&before, &after, &DiffQuery::default()).unwrap();
+        let found = diff(&before, &after, &DiffQuery::default(), &Ask::default()).unwrap();
         let kinds = found.suspects.iter().all(|suspect| suspect.kind == SuspectKind::Waits);
         assert!(kinds, "{:?}", found.suspects);
         found.suspects.into_iter().map(|suspect| suspect.function.name).collect()
@@ -406,7 +406,7 @@ mod tests {
     fn more_slices_of_longer_work_are_no_suspects() {
         let run = |more: i64| run_with(250 + more, 150 + more, [20, 120], 6, None);
         let after = side([run(0), run(1), run(2)]);
-        let found = diff(&before(), &after, &DiffQuery::default()).unwrap();
+        let found = diff(&before(), &after, &DiffQuery::default(), &Ask::default()).unwrap();
         let [work] = &*found.suspects else { panic!("{:?}", found.suspects) };
         assert_eq!((&*work.function.name, work.kind), ("work", SuspectKind::Slower));
         assert_eq!(
@@ -416,7 +416,7 @@ mod tests {
         // As many of them as before, and each longer: that is another cause.
         let run = |more: i64| run_with(250 + more, 150 + more, [20, 120], 1, None);
         let after = side([run(0), run(1), run(2)]);
-        let found = diff(&before(), &after, &DiffQuery::default()).unwrap();
+        let found = diff(&before(), &after, &DiffQuery::default(), &Ask::default()).unwrap();
         let names: Vec<&str> = found.suspects.iter().map(|one| &*one.function.name).collect();
         assert_eq!(names, ["work", "draw"]);
     }
@@ -426,6 +426,6 @@ mod tests {
         let after =
             side([run(100, 200, [20, 170]), run(99, 201, [21, 171]), run(101, 199, [20, 170])]);
         let query = DiffQuery { metric: Some("wall".to_owned()), ..DiffQuery::default() };
-        assert!(diff(&before(), &after, &query).unwrap().suspects.is_empty());
+        assert!(diff(&before(), &after, &query, &Ask::default()).unwrap().suspects.is_empty());
     }
 }

@@ -51,7 +51,7 @@ mod tests {
     use perfblame_cct::merge_runs;
     use perfblame_fixtures::profile;
 
-    use crate::{DiffQuery, Loaded, diff};
+    use crate::{Ask, DiffQuery, Loaded, diff};
 
     /// Three runs with a column for each name, so often: the callee of `main > run`, which calls `read` and `lex`.
     fn runs(callee: &str, counts: [usize; 3]) -> Loaded {
@@ -67,7 +67,7 @@ mod tests {
     #[test]
     fn a_suspect_says_what_it_was_called() {
         let (before, after) = (runs("parse", [100, 102, 98]), runs("scan", [300, 302, 298]));
-        let found = diff(&before, &after, &DiffQuery::default()).unwrap();
+        let found = diff(&before, &after, &DiffQuery::default(), &Ask::default()).unwrap();
         let [suspect] = &*found.suspects else { panic!("{:?}", found.suspects) };
         assert_eq!(suspect.function.name, "scan");
         assert_eq!(suspect.was.as_ref().map(|was| &*was.name), Some("parse"));

@@ -3,7 +3,12 @@
 use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, ValueHint};
-use perfblame_analysis::{ScriptLoading, ScriptNames};
+use perfblame_analysis::{InputOptions, Names};
+
+/// Whether names are left as recorded.
+pub fn names(raw: bool) -> Names {
+    if raw { Names::AsRecorded } else { Names::Normalised }
+}
 
 /// How functions of JavaScript get their names.
 #[derive(ClapArgs)]
@@ -18,8 +23,12 @@ pub struct ScriptArgs {
 }
 
 impl ScriptArgs {
-    /// How to load.
-    pub fn loading(&self, names: ScriptNames) -> ScriptLoading {
-        ScriptLoading { names, maps: self.source_maps.clone(), async_stacks: self.async_stacks }
+    /// How inputs are read, names made alike.
+    pub fn inputs(&self) -> InputOptions {
+        InputOptions {
+            source_maps: self.source_maps.clone(),
+            async_stacks: self.async_stacks,
+            ..InputOptions::default()
+        }
     }
 }

@@ -9,10 +9,11 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use expect_test::expect;
-use perfblame_analysis::{Diff, DiffQuery, DiffTree, LoadOptions, diff_with_tree, expand, load};
+use perfblame_analysis::{
+    Ask, Diff, DiffQuery, DiffTree, LoadOptions, diff_with_tree, expand, load,
+};
 use perfblame_cct::MetricId;
 use perfblame_fixtures::{tool, tool_file};
-use perfblame_readers::Tally;
 use perfblame_report::{FlamePage, flame_html};
 use serde_json::Value;
 
@@ -235,10 +236,10 @@ fn real_recordings_are_shown() {
     let Some(recordings) = perfblame_fixtures::recordings("corpus-web-sample") else { return };
     let side = |name: &str| {
         let folder = recordings.join(name);
-        load(&expand(&[folder]).unwrap(), LoadOptions::default(), &Tally::default()).unwrap()
+        load(&expand(&[folder]).unwrap(), LoadOptions::default(), &Ask::default()).unwrap()
     };
     let (mut diff, tree) =
-        diff_with_tree(&side("old"), &side("new"), &DiffQuery::default()).unwrap();
+        diff_with_tree(&side("old"), &side("new"), &DiffQuery::default(), &Ask::default()).unwrap();
     for side in [&mut diff.before, &mut diff.after] {
         for input in &mut side.inputs {
             *input = input

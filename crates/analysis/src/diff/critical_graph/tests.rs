@@ -1,7 +1,7 @@
 //! The critical graph as an answer, with the fields that JSON has.
 
 use super::*;
-use crate::{Method, diff};
+use crate::{Ask, Method, diff};
 use expect_test::expect;
 use perfblame_cct::{Grain, Profile, merge_runs};
 use perfblame_fixtures::{outline, profile};
@@ -13,7 +13,7 @@ fn loaded(profiles: Vec<Profile>) -> Loaded {
 
 fn compared(before: Vec<Profile>, after: Vec<Profile>, min_delta: Option<MinDelta>) -> Diff {
     let query = DiffQuery { method: Method::CriticalGraph, min_delta, ..DiffQuery::default() };
-    diff(&loaded(before), &loaded(after), &query).unwrap()
+    diff(&loaded(before), &loaded(after), &query, &Ask::default()).unwrap()
 }
 
 fn drawn(diff: &Diff) -> String {

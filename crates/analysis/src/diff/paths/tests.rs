@@ -2,9 +2,8 @@
 
 use expect_test::{Expect, expect};
 use perfblame_cct::merge_runs;
-use perfblame_readers::Tally;
 
-use crate::{Diff, DiffQuery, LoadOptions, Loaded, Method, Source, diff, load};
+use crate::{Ask, Diff, DiffQuery, LoadOptions, Loaded, Method, Source, diff, load};
 
 fn loaded(drawings: &[&str]) -> Loaded {
     let profiles = drawings.iter().map(|drawing| perfblame_fixtures::profile(drawing));
@@ -14,7 +13,7 @@ fn loaded(drawings: &[&str]) -> Loaded {
 
 fn ranked(before: &Loaded, after: &Loaded) -> Diff {
     let query = DiffQuery { method: Method::Paths, ..DiffQuery::default() };
-    diff(before, after, &query).expect("both sides have a metric in common")
+    diff(before, after, &query, &Ask::default()).expect("both sides have a metric in common")
 }
 
 fn text(answer: &Diff, paths: usize) -> String {
@@ -90,7 +89,7 @@ fn the_recorded_root_cause_is_on_the_first_path() {
     let Some(folder) = perfblame_fixtures::recordings("corpus-native-sample") else { return };
     let side = |name: &str| {
         let file = Source::File(folder.join(format!("jq-prepend.{name}.perf-script.txt")));
-        load(&[file], LoadOptions::default(), &Tally::default()).unwrap()
+        load(&[file], LoadOptions::default(), &Ask::default()).unwrap()
     };
     let answer = ranked(&side("base"), &side("buggy"));
     let first = &answer.paths[0];

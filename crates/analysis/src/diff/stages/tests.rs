@@ -8,7 +8,7 @@ use perfblame_cct::{
 };
 
 use super::*;
-use crate::{ChangedKind, CodePlace, DiffQuery, Loaded, Method, diff};
+use crate::{Ask, ChangedKind, CodePlace, DiffQuery, Loaded, Method, diff};
 
 /// Stacks as `main:3 run:7 parse x5`: a name, the line it is at, and how many samples.
 fn run(stacks: &str) -> Profile {
@@ -48,7 +48,7 @@ fn changed(kind: ChangedKind, name: &str) -> ChangedFunction {
 
 fn answer(before: &[&str], after: &[&str], changes: Option<Vec<ChangedFunction>>) -> Diff {
     let query = DiffQuery { method: Method::Stages, changes, ..DiffQuery::default() };
-    diff(&side(before), &side(after), &query).unwrap()
+    diff(&side(before), &side(after), &query, &Ask::default()).unwrap()
 }
 
 fn text(diff: &Diff) -> String {
