@@ -15,7 +15,7 @@ use perfblame_cct::{
 use perfblame_latency::Inference;
 use perfblame_readers::{
     Input, ReadError, ReadErrorKind, ReadOptions, ScriptNames, ScriptOptions, TraceRead,
-    perfblame_file, read, read_trace,
+    format_named, perfblame_file, read, read_trace,
 };
 
 use crate::ask::{Ask, Cancelled, Phase};
@@ -150,9 +150,9 @@ pub enum LoadErrorKind {
 }
 
 fn not_a_trace(format: &str, cut_off: bool) -> String {
-    if cut_off && format == "perf.data" {
-        return "it is cut off before the names of its events, so system calls cannot be identified"
-            .to_owned();
+    let tracer = format_named(format).and_then(|format| format.tracer.as_ref());
+    if let Some(why) = tracer.and_then(|tracer| tracer.cut_off).filter(|_| cut_off) {
+        return why.to_owned();
     }
     format!("it is a profile ({format}), not a trace of system calls with stacks")
 }

@@ -51,6 +51,8 @@ pub struct Format {
 pub struct Tracer {
     /// Hands the events to a sink; none where the format keeps no events apart.
     pub read: Option<ReadTrace>,
+    /// Why a file that was cut off is no trace, where its end says what its events are.
+    pub cut_off: Option<&'static str>,
     /// How to record stacks with the tool.
     pub how_to_record_stacks: &'static str,
 }

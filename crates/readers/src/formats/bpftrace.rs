@@ -25,6 +25,7 @@ pub const FORMAT: Format = Format {
     read,
     tracer: Some(Tracer {
         read: None,
+        cut_off: None,
         how_to_record_stacks: "maps have stacks but no times; record events with the script docs/os-events.bt",
     }),
 };

@@ -30,6 +30,7 @@ pub const FORMAT: Format = Format {
     read,
     tracer: Some(Tracer {
         read: Some(read_trace),
+        cut_off: None,
         how_to_record_stacks: "print `kstack(perf)` and `ustack(perf)`, as docs/os-events.bt does",
     }),
 };

@@ -33,6 +33,7 @@ pub const FORMAT: Format = Format {
     read,
     tracer: Some(Tracer {
         read: Some(read_trace),
+        cut_off: None,
         how_to_record_stacks: "record stacks: `echo 1 > options/stacktrace` and `echo 1 > options/userstacktrace` in /sys/kernel/tracing, or use `trace-cmd record -T -O userstacktrace` or `perfblame record os`",
     }),
 };

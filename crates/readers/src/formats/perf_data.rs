@@ -56,6 +56,9 @@ pub const FORMAT: Format = Format {
     read,
     tracer: Some(Tracer {
         read: Some(read_trace),
+        cut_off: Some(
+            "it is cut off before the names of its events, so system calls cannot be identified",
+        ),
         how_to_record_stacks: "record stacks at system calls and switches: `perfblame record os -- COMMAND`",
     }),
 };

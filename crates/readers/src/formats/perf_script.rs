@@ -41,6 +41,7 @@ pub const FORMAT: Format = Format {
     read,
     tracer: Some(Tracer {
         read: Some(read_trace),
+        cut_off: None,
         how_to_record_stacks: "record stacks at system calls and switches: `perfblame record os -- COMMAND`",
     }),
 };

@@ -30,6 +30,7 @@ pub const FORMAT: Format = Format {
     read,
     tracer: Some(Tracer {
         read: Some(read_trace),
+        cut_off: None,
         how_to_record_stacks: "record stacks: `perf trace --call-graph dwarf -o LOG COMMAND`",
     }),
 };

@@ -25,6 +25,7 @@ pub const FORMAT: Format = Format {
     read,
     tracer: Some(Tracer {
         read: Some(read_trace),
+        cut_off: None,
         how_to_record_stacks: "record stacks and times: `strace -f -ttt -T -k -o LOG COMMAND`",
     }),
 };
