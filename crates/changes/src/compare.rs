@@ -16,8 +16,8 @@ use crate::source::{
     source_file,
 };
 use crate::{
-    Addition, ChangeKind, ChangeSet, Definition, FileChange, FileKind, FunctionChange, Hunk,
-    Language,
+    Addition, ChangeKind, ChangeSet, CodeSide, Definition, FileChange, FileKind, FunctionChange,
+    Hunk, Language,
 };
 
 use pairing::{FunctionId, Pair, Pairing};
@@ -97,17 +97,17 @@ impl Compared<'_> {
         self.after.as_ref().or(self.before.as_ref()).map(|file| file.language)
     }
 
-    fn side(&self, side: Side) -> Option<&SourceFile> {
+    fn side(&self, side: CodeSide) -> Option<&SourceFile> {
         match side {
-            Side::Before => self.before.as_ref(),
-            Side::After => self.after.as_ref(),
+            CodeSide::Before => self.before.as_ref(),
+            CodeSide::After => self.after.as_ref(),
         }
     }
 
-    fn version(&self, side: Side) -> Option<&FileVersion> {
+    fn version(&self, side: CodeSide) -> Option<&FileVersion> {
         match side {
-            Side::Before => self.file.before.as_ref(),
-            Side::After => self.file.after.as_ref(),
+            CodeSide::Before => self.file.before.as_ref(),
+            CodeSide::After => self.file.after.as_ref(),
         }
     }
 }
@@ -120,12 +120,6 @@ enum Parsing {
     /// All of it: the plain way, which tests hold the other one against.
     #[cfg(all(test, feature = "syntax-trees"))]
     Whole,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Side {
-    Before,
-    After,
 }
 
 /// Compares files that differ; files that are the same on both sides may be left out.
@@ -143,10 +137,10 @@ fn compare_parsed(files: &[ChangedFile], parsing: Parsing) -> SourceComparison {
     for pair in &pairing.pairs {
         let (change, refactored) = change_of_pair(&files, pair);
         if let Some(change) = change {
-            placed.push((place(&files, Side::After, pair.after), refactored, change));
+            placed.push((place(&files, CodeSide::After, pair.after), refactored, change));
         }
     }
-    for (side, rows) in [(Side::Before, &pairing.gone), (Side::After, &pairing.new)] {
+    for (side, rows) in [(CodeSide::Before, &pairing.gone), (CodeSide::After, &pairing.new)] {
         for single in rows {
             let change = change_of_single(&files, side, single);
             placed.push((place(&files, side, single.function), false, change));
@@ -170,16 +164,16 @@ fn compare_parsed(files: &[ChangedFile], parsing: Parsing) -> SourceComparison {
 /// Where a change stands in the answer: by file, line and side.
 type ChangePlace = (usize, u32, bool, usize);
 
-fn place(files: &[Compared], side: Side, function: FunctionId) -> ChangePlace {
+fn place(files: &[Compared], side: CodeSide, function: FunctionId) -> ChangePlace {
     let line = get(files, side, function).map_or(0, |function| function.lines.0);
-    (function.file, line, side == Side::Before, function.row)
+    (function.file, line, side == CodeSide::Before, function.row)
 }
 
-fn get<'a>(files: &'a [Compared], side: Side, id: FunctionId) -> Option<&'a SourceFunction> {
+fn get<'a>(files: &'a [Compared], side: CodeSide, id: FunctionId) -> Option<&'a SourceFunction> {
     files.get(id.file)?.side(side)?.functions.get(id.row)
 }
 
-fn definition(files: &[Compared], side: Side, id: FunctionId) -> Option<Definition> {
+fn definition(files: &[Compared], side: CodeSide, id: FunctionId) -> Option<Definition> {
     let file = files.get(id.file)?;
     let path = file.version(side).map(|version| version.path.as_str());
     Some(get(files, side, id)?.definition(path, file.side(side)?.language))
@@ -188,12 +182,14 @@ fn definition(files: &[Compared], side: Side, id: FunctionId) -> Option<Definiti
 /// The change that a pair stands for, if any, and whether it is only a refactoring.
 fn change_of_pair(files: &[Compared], pair: &Pair) -> (Option<FunctionChange>, bool) {
     let (Some(before), Some(after)) =
-        (get(files, Side::Before, pair.before), get(files, Side::After, pair.after))
+        (get(files, CodeSide::Before, pair.before), get(files, CodeSide::After, pair.after))
     else {
         return (None, false);
     };
-    let names =
-        (definition(files, Side::Before, pair.before), definition(files, Side::After, pair.after));
+    let names = (
+        definition(files, CodeSide::Before, pair.before),
+        definition(files, CodeSide::After, pair.after),
+    );
     let same_file = matches!(&names, (Some(one), Some(other)) if one.file == other.file);
     // Numbers that a compiler gives are no names.
     let same_name = before.key == after.key;
@@ -220,7 +216,11 @@ fn change_of_pair(files: &[Compared], pair: &Pair) -> (Option<FunctionChange>, b
     (Some(change), refactored)
 }
 
-fn change_of_single(files: &[Compared], side: Side, single: &pairing::Single) -> FunctionChange {
+fn change_of_single(
+    files: &[Compared],
+    side: CodeSide,
+    single: &pairing::Single,
+) -> FunctionChange {
     let own = definition(files, side, single.function);
     let function = get(files, side, single.function);
     // One more part of what runs when a class is made is a change of the whole.
@@ -228,8 +228,8 @@ fn change_of_single(files: &[Compared], side: Side, single: &pairing::Single) ->
         .filter(|function| function.kind == FunctionKind::Initialiser)
         .and_then(|function| other_part(files, side, single.function, function));
     let (costs, mut kind) = match side {
-        Side::Before => (&[][..], ChangeKind::Deleted),
-        Side::After => (function.map_or(&[][..], |it| it.costs.as_slice()), ChangeKind::Added),
+        CodeSide::Before => (&[][..], ChangeKind::Deleted),
+        CodeSide::After => (function.map_or(&[][..], |it| it.costs.as_slice()), ChangeKind::Added),
     };
     let mut change = FunctionChange {
         kind,
@@ -241,11 +241,11 @@ fn change_of_single(files: &[Compared], side: Side, single: &pairing::Single) ->
         certainty: 1.0,
     };
     if let Some((host, share)) = single.host {
-        kind = if side == Side::After { ChangeKind::Extracted } else { ChangeKind::Inlined };
-        let other_side = if side == Side::After { Side::Before } else { Side::After };
+        kind = if side == CodeSide::After { ChangeKind::Extracted } else { ChangeKind::Inlined };
+        let other_side = if side == CodeSide::After { CodeSide::Before } else { CodeSide::After };
         change.other = definition(files, other_side, host);
         change.certainty = share;
-        if let Some(host) = get(files, Side::Before, host).filter(|_| side == Side::After) {
+        if let Some(host) = get(files, CodeSide::Before, host).filter(|_| side == CodeSide::After) {
             // What came along with the body was there before.
             change.additions = additions(&host.costs, costs);
         }
@@ -255,8 +255,8 @@ fn change_of_single(files: &[Compared], side: Side, single: &pairing::Single) ->
     }
     change.kind = kind;
     (change.before, change.after) = match side {
-        Side::Before => (own, part),
-        Side::After => (part, own),
+        CodeSide::Before => (own, part),
+        CodeSide::After => (part, own),
     };
     change
 }
@@ -264,11 +264,11 @@ fn change_of_single(files: &[Compared], side: Side, single: &pairing::Single) ->
 /// A part of the same initialiser on the other side.
 fn other_part(
     files: &[Compared],
-    side: Side,
+    side: CodeSide,
     id: FunctionId,
     function: &SourceFunction,
 ) -> Option<Definition> {
-    let other = if side == Side::After { Side::Before } else { Side::After };
+    let other = if side == CodeSide::After { CodeSide::Before } else { CodeSide::After };
     let functions = &files.get(id.file)?.side(other)?.functions;
     let row = functions.iter().position(|it| it.key == function.key)?;
     definition(files, other, FunctionId { file: id.file, row })
@@ -291,8 +291,8 @@ fn hunks_of_pair(
             })
     };
     let is_own = |hunk: &Hunk| {
-        !within(Side::Before, pair.before, first_old(hunk), hunk.old_lines)
-            || !within(Side::After, pair.after, first_new(hunk), hunk.new_lines)
+        !within(CodeSide::Before, pair.before, first_old(hunk), hunk.old_lines)
+            || !within(CodeSide::After, pair.after, first_new(hunk), hunk.new_lines)
     };
     if hunks.iter().any(is_own) {
         hunks.retain(is_own);
@@ -318,7 +318,7 @@ fn all_hunks_of_pair(
         Some(line_range(&version.text, lines))
     };
     let (Some(one), Some(other)) =
-        (text(Side::Before, pair.before, old), text(Side::After, pair.after, new))
+        (text(CodeSide::Before, pair.before, old), text(CodeSide::After, pair.after, new))
     else {
         return Vec::new();
     };
@@ -332,7 +332,7 @@ fn all_hunks_of_pair(
 
 fn hunks_of_single(
     files: &[Compared],
-    side: Side,
+    side: CodeSide,
     single: &pairing::Single,
     function: &SourceFunction,
 ) -> Vec<Hunk> {
@@ -340,14 +340,14 @@ fn hunks_of_single(
     let lines = (function.from_line, function.lines.1);
     let count = lines.1 + 1 - lines.0.min(lines.1);
     match side {
-        Side::After if file.file.before.is_none() => {
+        CodeSide::After if file.file.before.is_none() => {
             vec![Hunk { old_start: 0, old_lines: 0, new_start: lines.0, new_lines: count }]
         }
-        Side::Before if file.file.after.is_none() => {
+        CodeSide::Before if file.file.after.is_none() => {
             vec![Hunk { old_start: lines.0, old_lines: count, new_start: 0, new_lines: 0 }]
         }
-        Side::After => touching(&file.hunks, None, Some(lines)),
-        Side::Before => touching(&file.hunks, Some(lines), None),
+        CodeSide::After => touching(&file.hunks, None, Some(lines)),
+        CodeSide::Before => touching(&file.hunks, Some(lines), None),
     }
 }
 
@@ -445,7 +445,7 @@ fn is_binary(version: &FileVersion) -> bool {
 
 fn warnings(file: &Compared) -> Vec<String> {
     let mut found = Vec::new();
-    for (side, word) in [(Side::Before, "before"), (Side::After, "after")] {
+    for (side, word) in [(CodeSide::Before, "before"), (CodeSide::After, "after")] {
         let (Some(parsed), Some(version)) = (file.side(side), file.version(side)) else {
             continue;
         };

@@ -19,7 +19,7 @@ use crate::config::{Output, Workload};
 use crate::machine::surroundings;
 use crate::sequential::{Budget, CollectedRuns, Reading, Runs, revision_name};
 use crate::stored::{About, Shelf, alternating, read_profile};
-use crate::watch::{Event, Watch};
+use crate::watch::{CheckEvent, Watch};
 use crate::{Built, Failure, Home, Snapshot, key};
 
 /// What is run.
@@ -32,9 +32,9 @@ pub struct Subject<'a> {
     /// The user's working tree, where inputs are looked for.
     pub root: &'a Path,
     /// Both revisions.
-    pub revisions: [&'a Snapshot; 2],
+    pub revisions: Sides<&'a Snapshot>,
     /// Their checkouts.
-    pub built: [&'a Built; 2],
+    pub built: Sides<&'a Built>,
 }
 
 /// Where runs are kept, and who watches.
@@ -121,7 +121,7 @@ impl<'a> Bench<'a> {
         let _ = std::fs::remove_dir_all(&scratch.0);
         std::fs::create_dir_all(&scratch.0)
             .map_err(|error| Failure::io("make", &scratch.0, &error))?;
-        let log = around.home.logs().join(format!("run-{}.log", subject.built[1].key));
+        let log = around.home.logs().join(format!("run-{}.log", subject.built.after.key));
         let (input, content) = resolved(subject)?;
         let programs = Sides::of(|side| program(subject, side, &input, &scratch.0, &log));
         for (program, revision) in programs.iter().zip(subject.revisions) {
@@ -164,14 +164,14 @@ impl<'a> Bench<'a> {
             spent: Duration::ZERO,
             code: None,
         };
-        let of_base = [&texts[..], &[&subject.built[0].key]].concat();
+        let of_base = [&texts[..], &[&subject.built.before.key]].concat();
         bench.settings.frequency = bench.frequency(&key(&of_base))?;
         let frequency = format!("{:?}", bench.settings);
         bench.shelves = Sides::of(|side| {
-            let parts = [&texts[..], &[&subject.built[side as usize].key, &frequency]].concat();
+            let parts = [&texts[..], &[&subject.built[side].key, &frequency]].concat();
             let shelf = Shelf::of(around.home, &key(&parts));
             shelf.label(&About {
-                tree: subject.revisions[side as usize].tree.clone(),
+                tree: subject.revisions[side].tree.clone(),
                 workload: workload.name.clone(),
                 input: subject.input.to_owned(),
             });
@@ -242,10 +242,10 @@ impl<'a> Bench<'a> {
     }
 
     fn running(&self, side: Side, done: u32) {
-        self.around.watch.event(&Event::Running {
+        self.around.watch.event(&CheckEvent::Running {
             workload: &self.subject.workload.name,
             input: self.subject.input,
-            revision: self.subject.revisions[side as usize],
+            revision: self.subject.revisions[side],
             done,
             most: self.subject.workload.max_runs,
         });
@@ -255,7 +255,7 @@ impl<'a> Bench<'a> {
         if status.success() {
             return Ok(());
         }
-        let revision = crate::trees::described(self.subject.revisions[side as usize]);
+        let revision = crate::trees::described(self.subject.revisions[side]);
         let what = format!("`{}` fails on {revision}", self.subject.workload.name);
         let command = self.subject.workload.run.with_input(self.subject.input).join(" ");
         let failure = Failure::new(what, format!("`{command}` ended with {status}"));
@@ -315,7 +315,7 @@ impl Runs for Bench<'_> {
         }
         self.budget.spent += started.elapsed();
         let (shelf, series) = (self.shelves[side].clone(), self.series.clone());
-        let root = self.subject.built[side as usize].path.clone();
+        let root = self.subject.built[side].path.clone();
         let profiler = self.profiler;
         Ok(Box::new(move || {
             let profile = read_all(&recorded.profiles, &root, profiler)?;
@@ -333,7 +333,7 @@ impl Runs for Bench<'_> {
     }
 
     fn looked(&mut self, runs: u32, verdict: Verdict, clear: bool) {
-        self.around.watch.event(&Event::Looked {
+        self.around.watch.event(&CheckEvent::Looked {
             workload: &self.subject.workload.name,
             input: self.subject.input,
             runs,
@@ -378,7 +378,7 @@ fn series() -> String {
 
 fn program(subject: Subject<'_>, side: Side, input: &str, scratch: &Path, log: &Path) -> Program {
     let workload = subject.workload;
-    let root = &subject.built[side as usize].path;
+    let root = &subject.built[side].path;
     let directory = workload.directory.as_ref().map_or(root.clone(), |below| root.join(below));
     let os = |text: &String| OsString::from(text);
     Program {

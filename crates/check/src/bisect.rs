@@ -11,7 +11,7 @@ use std::sync::atomic::AtomicBool;
 use perfblame_analysis::{
     BisectState, BisectStep, Bisection, Check, Comparison, Diff, RevisionView, Verdict,
 };
-use perfblame_cct::Warning;
+use perfblame_cct::{Sides, Warning};
 
 use crate::check::{CheckOptions, Session, Times, view};
 use crate::config::Workload;
@@ -195,7 +195,7 @@ impl Search<'_> {
     /// Good, bad, or not to be told.
     fn judge(&self, revision: &Snapshot, end: &Snapshot) -> Result<(BisectState, String), Failure> {
         for factor in [1, MORE_RUNS] {
-            let decided = match self.compare([&self.good, revision], factor) {
+            let decided = match self.compare(Sides::new(&self.good, revision), factor) {
                 Ok(decided) => decided,
                 Err(failure) if failure.cancelled => return Err(failure),
                 Err(failure) => return Ok((BisectState::Skipped, failure.what)),
@@ -221,7 +221,7 @@ impl Search<'_> {
             }
             self.session
                 .note("inconclusive against the good commit; comparing with the bad commit");
-            let against_bad = match self.compare([revision, end], factor) {
+            let against_bad = match self.compare(Sides::new(revision, end), factor) {
                 Ok(decided) => decided.diff.verdict,
                 Err(failure) if failure.cancelled => return Err(failure),
                 Err(failure) => return Ok((BisectState::Skipped, failure.what)),
@@ -239,7 +239,7 @@ impl Search<'_> {
         Ok((BisectState::Skipped, "too noisy, even with twice the runs".to_owned()))
     }
 
-    fn compare(&self, revisions: [&Snapshot; 2], factor: u32) -> Result<Decided, Failure> {
+    fn compare(&self, revisions: Sides<&Snapshot>, factor: u32) -> Result<Decided, Failure> {
         let workload = Workload {
             max_runs: self.workload.max_runs.saturating_mul(factor),
             budget: self.workload.budget.saturating_mul(factor),

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use perfblame_analysis::{
     Check, Compared, Comparison, DiffQuery, FailureView, Outcome, RevisionView,
 };
-use perfblame_cct::Warning;
+use perfblame_cct::{Sides, Warning};
 use perfblame_record::Profiler;
 
 use crate::attribution::ChangedCode;
@@ -16,7 +16,7 @@ use crate::config::{self, Config, Workload};
 use crate::metric::{Metric, refuse_foreign_unit, usual_metric};
 use crate::sequential::{CollectedRuns, Decided, Ended, FALSE_ALARM, Plan, decide};
 use crate::trees::described;
-use crate::watch::{Event, Watch};
+use crate::watch::{CheckEvent, Watch};
 use crate::{Built, Busy, Failure, Home, Lock, Recipe, Repository, Snapshot, Trees, stored};
 
 /// What to check, and how.
@@ -102,7 +102,7 @@ impl<'a> Session<'a> {
             let first = profiler.and_then(usual_metric);
             refuse_foreign_unit(workload.min_delta, workload.metric.as_deref(), first)?;
         }
-        let waits = |holder: &str| watch.event(&Event::Waiting { holder });
+        let waits = |holder: &str| watch.event(&CheckEvent::Waiting { holder });
         let lock = home.lock(&git, options.busy, cancel, &waits)?;
         Ok(Self { git, home, config, watch, cancel, fresh: options.fresh, _lock: lock })
     }
@@ -119,7 +119,7 @@ impl<'a> Session<'a> {
 
     /// Says a line to whoever watches.
     pub fn note(&self, text: &str) {
-        self.watch.event(&Event::Note { text });
+        self.watch.event(&CheckEvent::Note { text });
     }
 
     /// Fails when somebody asked us to stop.
@@ -140,25 +140,25 @@ impl<'a> Session<'a> {
     /// Both revisions built; where one cannot be, the failure says which, and whether the other can.
     fn both_built(
         &self,
-        revisions: [&Snapshot; 2],
+        revisions: Sides<&Snapshot>,
         workload: &Workload,
-    ) -> Result<[Built; 2], Failure> {
-        let [base, head] = revisions.map(|revision| self.built(revision, workload));
-        match (base, head) {
-            (Ok(base), Ok(head)) => {
+    ) -> Result<Sides<Built>, Failure> {
+        let built = revisions.map(|revision| self.built(revision, workload));
+        match (built.before, built.after) {
+            (Ok(before), Ok(after)) => {
                 // One of them may have made room for the other.
-                let again = self.built(revisions[0], workload)?;
-                debug_assert_eq!(again, base);
-                Ok([base, head])
+                let again = self.built(revisions.before, workload)?;
+                debug_assert_eq!(again, before);
+                Ok(Sides { before, after })
             }
             (Err(failure), _) | (_, Err(failure)) if failure.cancelled => Err(failure),
             (Err(failure), Ok(_)) => {
-                let what = format!("{}; {} can", failure.what, described(revisions[1]));
+                let what = format!("{}; {} can", failure.what, described(revisions.after));
                 Err(Failure { what, ..failure }
                     .help("choose another base, or a build command that works on both sides"))
             }
             (Ok(_), Err(failure)) => {
-                let what = format!("{}; {} can", failure.what, described(revisions[0]));
+                let what = format!("{}; {} can", failure.what, described(revisions.before));
                 Err(Failure { what, ..failure })
             }
             (Err(base), Err(head)) => {
@@ -172,18 +172,18 @@ impl<'a> Session<'a> {
     /// alarms that this comparison may spend; `code` lets runs end early that get to no change of it.
     pub fn compare(
         &self,
-        revisions: [&Snapshot; 2],
+        revisions: Sides<&Snapshot>,
         workload: &Workload,
         input: &str,
         share: f64,
         code: Option<&ChangedCode<'_>>,
         times: &mut Times,
     ) -> Result<(Decided, String, Vec<Warning>), Failure> {
-        let [base, head] = self.both_built(revisions, workload)?;
+        let built = self.both_built(revisions, workload)?;
         self.go_on()?;
         let started = Instant::now();
         let subject =
-            Subject { workload, input, root: self.git.root(), revisions, built: [&base, &head] };
+            Subject { workload, input, root: self.git.root(), revisions, built: built.as_ref() };
         let around = Around { home: &self.home, watch: self.watch, cancel: self.cancel };
         let mut bench = Bench::new(subject, around)?;
         bench.code = code;
@@ -236,7 +236,7 @@ impl<'a> Session<'a> {
         for workload in &self.config.workloads {
             for input in &workload.inputs {
                 let found = self.compare(
-                    [base, head],
+                    Sides { before: base, after: head },
                     workload,
                     input,
                     share,
@@ -263,7 +263,7 @@ impl<'a> Session<'a> {
             }
         }
         stored::trim(&self.home, self.config.cache.profiles);
-        self.watch.event(&Event::Took { runs: times.runs, all: times.all });
+        self.watch.event(&CheckEvent::Took { runs: times.runs, all: times.all });
         check.verdict = Check::gravest(&check.comparisons);
         Ok(check)
     }

@@ -33,7 +33,7 @@ pub use home::{Busy, Home, Lock};
 pub use sequential::{CollectedRuns, Decided, Ended, FALSE_ALARM, Plan, Reading, Runs, decide};
 pub use stored::stored_runs;
 pub use trees::{Built, Recipe, Trees};
-pub use watch::{Event, Unwatched, Watch};
+pub use watch::{CheckEvent, Unwatched, Watch};
 
 use key::key;
 use perfblame_changes::{Repository, Snapshot};

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::home::{entries, modified, size, touch, unregister};
 use crate::process::{run_logged, shell};
-use crate::watch::{Event, Watch};
+use crate::watch::{CheckEvent, Watch};
 use crate::{Failure, Home, Repository, Snapshot, key};
 
 /// Checkouts of one repository.
@@ -82,7 +82,7 @@ impl Trees<'_> {
     }
 
     fn check_out(&self, revision: &Snapshot, path: &Path) -> Result<(), Failure> {
-        self.watch.event(&Event::CheckingOut { revision });
+        self.watch.event(&CheckEvent::CheckingOut { revision });
         let folder = path.display().to_string();
         self.git.run(&["worktree", "add", "--quiet", "--detach", &folder, &revision.commit])?;
         if path.join(".gitmodules").is_file() {
@@ -98,12 +98,12 @@ impl Trees<'_> {
     fn build(&self, revision: &Snapshot, recipe: Recipe<'_>, built: &Built) -> Result<(), Failure> {
         let Some(line) = recipe.build else { return Ok(()) };
         let log = self.home.logs().join(format!("build-{}.log", built.key));
-        self.watch.event(&Event::Building { revision, command: line, log: &log });
+        self.watch.event(&CheckEvent::Building { revision, command: line, log: &log });
         let mut command = shell(line);
         without_git_variables(&mut command).current_dir(&built.path);
         command.envs(recipe.environment.iter().map(|(name, value)| (name, value)));
         let status = run_logged(command, &log, self.cancel)?;
-        self.watch.event(&Event::Built { revision });
+        self.watch.event(&CheckEvent::Built { revision });
         if status.success() {
             return Ok(());
         }

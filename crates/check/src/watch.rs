@@ -9,7 +9,7 @@ use crate::Snapshot;
 
 /// Something that happens.
 #[derive(Clone, Debug)]
-pub enum Event<'a> {
+pub enum CheckEvent<'a> {
     /// Another check holds the lock.
     Waiting {
         /// Who.
@@ -77,7 +77,7 @@ pub enum Event<'a> {
 /// Hears what happens.
 pub trait Watch: Sync {
     /// Something happens.
-    fn event(&self, event: &Event<'_>);
+    fn event(&self, event: &CheckEvent<'_>);
 }
 
 /// Hears nothing.
@@ -85,5 +85,5 @@ pub trait Watch: Sync {
 pub struct Unwatched;
 
 impl Watch for Unwatched {
-    fn event(&self, _: &Event<'_>) {}
+    fn event(&self, _: &CheckEvent<'_>) {}
 }

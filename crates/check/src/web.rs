@@ -24,7 +24,7 @@ use perfblame_record::chrome::{Visit, Visited, record_visit, visit};
 
 use crate::metric::refuse_foreign_unit;
 use crate::sequential::{Budget, CollectedRuns, Decided, FALSE_ALARM, Plan, Reading, Runs, decide};
-use crate::{Event, Failure, Watch};
+use crate::{CheckEvent, Failure, Watch};
 
 /// Where the pages of one side come from.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -160,7 +160,7 @@ impl Running {
                 (served.url(), Server::Folder(served))
             }
             Site::Command { line, url } => {
-                watch.event(&Event::Note { text: &format!("waiting for `{line}`") });
+                watch.event(&CheckEvent::Note { text: &format!("waiting for `{line}`") });
                 let (url, patience) = (url.as_deref(), options.patience);
                 let started = StartedServer::start(line, url, &log, patience, cancel)?;
                 (started.url.clone(), Server::Started(started))
@@ -213,7 +213,7 @@ impl Visits<'_> {
             for side in Side::BOTH {
                 let text =
                     format!("warming up, visit {number} of {}, {side}", self.options.warm_up);
-                self.watch.event(&Event::Note { text: &text });
+                self.watch.event(&CheckEvent::Note { text: &text });
                 let visited = visit(&self.visit_to(side)?, self.cancel)
                     .map_err(|error| failed(&error, side))?;
                 self.plain[side].push(visited.took);
@@ -254,7 +254,7 @@ impl Runs for Visits<'_> {
     fn run(&mut self, side: Side, number: u32) -> Result<Reading, Failure> {
         let most = self.options.max_runs;
         let text = format!("run {} of at most {most} per side, {side}", number + 1);
-        self.watch.event(&Event::Note { text: &text });
+        self.watch.event(&CheckEvent::Note { text: &text });
         let visit = self.visit_to(side)?;
         let started = Instant::now();
         self.noise.measure();
@@ -282,7 +282,7 @@ impl Runs for Visits<'_> {
     fn looked(&mut self, runs: u32, verdict: Verdict, clear: bool) {
         let clear = if clear { "clear" } else { "not clear yet" };
         let text = format!("{} after {runs} runs per side, {clear}", verdict.name());
-        self.watch.event(&Event::Note { text: &text });
+        self.watch.event(&CheckEvent::Note { text: &text });
     }
 }
 

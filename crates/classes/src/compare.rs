@@ -12,7 +12,8 @@ use super::parallel::in_parallel;
 use super::program::{Class, Method};
 use super::scan::Classes;
 use perfblame_changes::{
-    Addition, ChangeKind, ChangeSet, Definition, FileChange, FileKind, FunctionChange, Language,
+    Addition, ChangeKind, ChangeSet, CodeSide, Definition, FileChange, FileKind, FunctionChange,
+    Language,
 };
 
 /// Where a method is: its class, and its place there.
@@ -101,8 +102,8 @@ pub fn compare(mut before: Classes, mut after: Classes) -> (ChangeSet, [Vec<Stri
     let mut functions: Vec<_> =
         outcomes.into_iter().map(|outcome| function_change(sides, outcome)).collect();
     functions.sort_by(|a, b| order(a).cmp(&order(b)));
-    let mut warnings = before.warnings.finish("before");
-    warnings.extend(after.warnings.finish("after"));
+    let mut warnings = before.warnings.finish(CodeSide::Before.name());
+    warnings.extend(after.warnings.finish(CodeSide::After.name()));
     warnings.extend(failed);
     (ChangeSet { functions, files: files(sides, &pairing), warnings }, unchanged)
 }

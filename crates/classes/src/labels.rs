@@ -2,16 +2,7 @@
 
 use hashbrown::HashMap;
 
-use perfblame_changes::{ChangeKind, ChangeSet, Definition};
-
-/// On which side a profile was taken.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub enum WhichSide {
-    /// Before the change.
-    Before,
-    /// After it.
-    After,
-}
+use perfblame_changes::{ChangeKind, ChangeSet, CodeSide, Definition};
 
 /// Labels of methods by class, name and, where the profile has it, descriptor.
 ///
@@ -57,13 +48,12 @@ impl MethodLabels {
     /// tell these from an overload that was added.
     pub fn with_unchanged<'a>(
         mut self,
-        revision: WhichSide,
+        side: CodeSide,
         names: impl IntoIterator<Item = &'a str>,
     ) -> Self {
-        let side = revision as usize;
         for name in names {
-            if self.by_name[side].contains_key(name) {
-                self.unchanged[side].insert(name.to_owned());
+            if self.by_name[side as usize].contains_key(name) {
+                self.unchanged[side as usize].insert(name.to_owned());
             }
         }
         self
@@ -72,25 +62,25 @@ impl MethodLabels {
     /// What happened to a method, seen from one side; none if nothing did. The class is written with dots or slashes.
     pub fn label(
         &self,
-        revision: WhichSide,
+        side: CodeSide,
         class: &str,
         method: &str,
         descriptor: Option<&str>,
     ) -> Option<ChangeKind> {
         let name = format!("{}.{method}", class.replace('/', "."));
-        self.label_of(revision, &name, descriptor)
+        self.label_of(side, &name, descriptor)
     }
 
     /// The same for a full name, `pkg.Outer$Inner.method`.
     pub fn label_of(
         &self,
-        revision: WhichSide,
+        side: CodeSide,
         name: &str,
         descriptor: Option<&str>,
     ) -> Option<ChangeKind> {
-        let mut kinds = self.matching(revision, name, descriptor).map(|label| label.kind);
+        let mut kinds = self.matching(side, name, descriptor).map(|label| label.kind);
         let first = kinds.next()?;
-        let mixed = descriptor.is_none() && self.unchanged[revision as usize].contains(name);
+        let mixed = descriptor.is_none() && self.unchanged[side as usize].contains(name);
         if mixed || kinds.any(|kind| kind != first) {
             return Some(ChangeKind::Modified);
         }
@@ -98,22 +88,17 @@ impl MethodLabels {
     }
 
     /// The places in [`ChangeSet::functions`] of what happened to a method, in their order.
-    pub fn changes_of(
-        &self,
-        revision: WhichSide,
-        name: &str,
-        descriptor: Option<&str>,
-    ) -> Vec<usize> {
-        self.matching(revision, name, descriptor).map(|label| label.change).collect()
+    pub fn changes_of(&self, side: CodeSide, name: &str, descriptor: Option<&str>) -> Vec<usize> {
+        self.matching(side, name, descriptor).map(|label| label.change).collect()
     }
 
     fn matching<'a>(
         &'a self,
-        revision: WhichSide,
+        side: CodeSide,
         name: &str,
         descriptor: Option<&'a str>,
     ) -> impl Iterator<Item = &'a Label> {
-        let labels = self.by_name[revision as usize].get(name).map_or(&[][..], Vec::as_slice);
+        let labels = self.by_name[side as usize].get(name).map_or(&[][..], Vec::as_slice);
         labels.iter().filter(move |label| match (descriptor, &label.signature) {
             (Some(wanted), Some(signature)) => wanted == signature,
             _ => true,

@@ -29,9 +29,9 @@ use std::path::PathBuf;
 use perfblame_archive::ZipError;
 
 pub use count::{ClassCount, count_classes};
-pub use labels::{MethodLabels, WhichSide};
+pub use labels::MethodLabels;
 
-use perfblame_changes::ChangeSet;
+use perfblame_changes::{ChangeSet, CodeSide};
 
 /// How classes are found.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -63,7 +63,7 @@ pub enum ClassesError {
     /// There is nothing to compare, and everything would look added or deleted.
     #[error("{side}: no classes in {}; was it built?", listed(paths))]
     NoClasses {
-        /// Before or after.
+        /// Whose they are: `before` or `after`, or `here` when nothing is compared.
         side: &'static str,
         /// Where they were looked for.
         paths: Vec<PathBuf>,
@@ -101,8 +101,8 @@ pub fn compare_classes(
     after: &[PathBuf],
     options: ClassOptions,
 ) -> Result<ComparedClasses, ClassesError> {
-    let before = scan::find_classes(before, &options, "before")?;
-    let after = scan::find_classes(after, &options, "after")?;
+    let before = scan::find_classes(before, &options, CodeSide::Before.name())?;
+    let after = scan::find_classes(after, &options, CodeSide::After.name())?;
     Ok(compared(before, after))
 }
 
@@ -112,16 +112,16 @@ pub fn compare_jars(
     after: Vec<u8>,
     options: ClassOptions,
 ) -> Result<ComparedClasses, ClassesError> {
-    let before = scan::find_in_archive(before, &options, "before")?;
-    let after = scan::find_in_archive(after, &options, "after")?;
+    let before = scan::find_in_archive(before, &options, CodeSide::Before.name())?;
+    let after = scan::find_in_archive(after, &options, CodeSide::After.name())?;
     Ok(compared(before, after))
 }
 
 fn compared(before: scan::Classes, after: scan::Classes) -> ComparedClasses {
     let (changes, [old, new]) = compare::compare(before, after);
     let labels = MethodLabels::new(&changes)
-        .with_unchanged(WhichSide::Before, old.iter().map(String::as_str))
-        .with_unchanged(WhichSide::After, new.iter().map(String::as_str));
+        .with_unchanged(CodeSide::Before, old.iter().map(String::as_str))
+        .with_unchanged(CodeSide::After, new.iter().map(String::as_str));
     ComparedClasses { changes, labels }
 }
 

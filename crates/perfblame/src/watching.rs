@@ -4,7 +4,7 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
-use perfblame_check::{Event, Watch};
+use perfblame_check::{CheckEvent, Watch};
 
 use crate::terminal::Terminal;
 
@@ -54,24 +54,24 @@ impl Drop for Watching<'_> {
 }
 
 impl Watch for Watching<'_> {
-    fn event(&self, event: &Event<'_>) {
+    fn event(&self, event: &CheckEvent<'_>) {
         let titled = |workload: &str, input: &str| match input {
             "" => workload.to_owned(),
             input => format!("{workload}, {input}"),
         };
         match event {
-            Event::Waiting { holder } => {
+            CheckEvent::Waiting { holder } => {
                 self.terminal
                     .note(&format!("waiting for {holder}, which is checking this repository"));
             }
-            Event::CheckingOut { revision } => {
+            CheckEvent::CheckingOut { revision } => {
                 self.show(format!("checking out {}", revision.short()));
             }
-            Event::Building { revision, command, .. } => {
+            CheckEvent::Building { revision, command, .. } => {
                 self.show(format!("building {}: {command}", revision.short()));
             }
-            Event::Built { .. } => {}
-            Event::Running { workload, input, revision, done, most } => {
+            CheckEvent::Built { .. } => {}
+            CheckEvent::Running { workload, input, revision, done, most } => {
                 let title = titled(workload, input);
                 self.show(format!(
                     "{title}: run {} of at most {most} per side, {}",
@@ -79,21 +79,21 @@ impl Watch for Watching<'_> {
                     revision.short()
                 ));
             }
-            Event::Looked { workload, input, runs, verdict, clear } => {
+            CheckEvent::Looked { workload, input, runs, verdict, clear } => {
                 let title = titled(workload, input);
                 let clear = if *clear { "clear" } else { "not clear yet" };
                 self.show(format!("{title}: {} after {runs} runs, {clear}", verdict.name()));
             }
-            Event::Note { text } if self.logs => {
+            CheckEvent::Note { text } if self.logs => {
                 match self.bar.as_ref().and_then(|bar| bar.lock().ok()) {
                     Some(bar) => bar.suspend(|| self.terminal.note(text)),
                     None => self.terminal.note(text),
                 }
             }
-            Event::Note { text } => self.show((*text).to_owned()),
+            CheckEvent::Note { text } => self.show((*text).to_owned()),
             // Kept runs cost nothing that anything could be held against.
-            Event::Took { runs, .. } if runs.is_zero() => {}
-            Event::Took { runs, all } => {
+            CheckEvent::Took { runs, .. } if runs.is_zero() => {}
+            CheckEvent::Took { runs, all } => {
                 let over = all.saturating_sub(*runs).as_secs_f64() / runs.as_secs_f64().max(1e-9);
                 self.terminal.log(&format!(
                     "runs took {:.2} s, all but builds {:.2} s: {:.1} % more",

@@ -142,6 +142,30 @@ pub struct Suspect {
     pub changes: Vec<CodeChange>,
 }
 
+impl Suspect {
+    /// A suspect at the end of a call path, with its typical costs. What else is known of it is up to whoever found it.
+    pub fn new(kind: SuspectKind, path: Vec<FunctionView>, costs: Sides<f64>) -> Self {
+        let delta = costs.after - costs.before;
+        Self {
+            rank: 0,
+            function: path.last().cloned().unwrap_or_default(),
+            kind,
+            path,
+            contexts: Vec::new(),
+            before: costs.before,
+            after: costs.after,
+            delta: Estimate { median: delta, low: delta, high: delta },
+            runs: Sides::default(),
+            p_value: None,
+            share: 0.0,
+            calls: None,
+            was: None,
+            notes: Vec::new(),
+            changes: Vec::new(),
+        }
+    }
+}
+
 /// A code change that touches a suspect.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct CodeChange {

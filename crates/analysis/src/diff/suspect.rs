@@ -10,22 +10,16 @@ use crate::FunctionView;
 /// A suspect made of a finding. Its rank and its share depend on the others: [`rank`] gives it both.
 pub(super) fn suspect(joint: &Joint, finding: &Finding) -> Option<Suspect> {
     let heaviest = *finding.contexts.first()?;
+    let path = joint.tree.path(heaviest).into_iter().map(|node| view(joint, node)).collect();
+    let runs = Sides { before: finding.before.clone(), after: finding.after.clone() };
+    let costs = runs.as_ref().map(|runs| mean(runs));
     Some(Suspect {
-        rank: 0,
-        function: view(joint, heaviest),
-        kind: finding.kind,
-        path: joint.tree.path(heaviest).into_iter().map(|node| view(joint, node)).collect(),
         contexts: finding.contexts.iter().map(|row| row.index()).collect(),
-        before: mean(&finding.before),
-        after: mean(&finding.after),
         delta: estimate(finding.delta),
-        runs: Sides { before: finding.before.clone(), after: finding.after.clone() },
+        runs,
         p_value: finding.p_value,
-        share: 0.0,
         calls: finding.calls,
-        was: None,
-        notes: Vec::new(),
-        changes: Vec::new(),
+        ..Suspect::new(finding.kind, path, costs)
     })
 }
 

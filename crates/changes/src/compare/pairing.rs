@@ -9,9 +9,10 @@ use std::hash::Hash;
 
 use hashbrown::{HashMap, HashSet};
 
+use super::Compared;
 use super::shingles::{MIN_TOKENS, likeness, only_first, shared, shingles};
-use super::{Compared, Side};
 use crate::Addition;
+use crate::CodeSide;
 use crate::source::{FunctionKind, SourceFunction, hash_text, mix};
 
 /// A function by the row of its file and its row in it.
@@ -64,15 +65,19 @@ struct Open<'a> {
 
 impl Pairing {
     pub fn of(files: &[Compared]) -> Self {
-        let all = |side: Side| {
+        let all = |side: CodeSide| {
             let rows = files.iter().enumerate().flat_map(move |(file, compared)| {
                 let count = compared.side(side).map_or(0, |side| side.functions.len());
                 (0..count).map(move |row| FunctionId { file, row })
             });
             rows.collect()
         };
-        let mut open =
-            Open { files, before: all(Side::Before), after: all(Side::After), pairs: Vec::new() };
+        let mut open = Open {
+            files,
+            before: all(CodeSide::Before),
+            after: all(CodeSide::After),
+            pairs: Vec::new(),
+        };
         let overload = |function: &SourceFunction| {
             let signature = function.signature.as_deref().unwrap_or("");
             mix(function.key, hash_text(signature.as_bytes()))
@@ -114,7 +119,7 @@ impl Pairing {
 }
 
 impl<'a> Open<'a> {
-    fn get(&self, side: Side, id: FunctionId) -> Option<&'a SourceFunction> {
+    fn get(&self, side: CodeSide, id: FunctionId) -> Option<&'a SourceFunction> {
         super::get(self.files, side, id)
     }
 
@@ -129,14 +134,14 @@ impl<'a> Open<'a> {
         }
         let mut waiting: HashMap<K, VecDeque<FunctionId>> = HashMap::new();
         for &id in &self.before {
-            if let Some(key) = self.get(Side::Before, id).and_then(|it| key(id, it)) {
+            if let Some(key) = self.get(CodeSide::Before, id).and_then(|it| key(id, it)) {
                 waiting.entry(key).or_default().push_back(id);
             }
         }
         let mut taken = HashSet::new();
         let after = std::mem::take(&mut self.after);
         for id in after {
-            let key = self.get(Side::After, id).and_then(|it| key(id, it));
+            let key = self.get(CodeSide::After, id).and_then(|it| key(id, it));
             let partner = key.and_then(|key| waiting.get_mut(&key)?.pop_front());
             match partner {
                 Some(before) if self.same_language(before, id) => {
@@ -153,7 +158,7 @@ impl<'a> Open<'a> {
         let language = |side, id: FunctionId| {
             self.files.get(id.file).and_then(|file| file.side(side)).map(|file| file.language)
         };
-        language(Side::Before, before) == language(Side::After, after)
+        language(CodeSide::Before, before) == language(CodeSide::After, after)
     }
 
     /// How many open functions have a key, before and after.
@@ -163,19 +168,19 @@ impl<'a> Open<'a> {
     ) -> HashMap<K, (u32, u32)> {
         let mut counts: HashMap<K, (u32, u32)> = HashMap::new();
         for &id in &self.before {
-            if let Some(it) = self.get(Side::Before, id) {
+            if let Some(it) = self.get(CodeSide::Before, id) {
                 counts.entry(key(id, it)).or_default().0 += 1;
             }
         }
         for &id in &self.after {
-            if let Some(it) = self.get(Side::After, id) {
+            if let Some(it) = self.get(CodeSide::After, id) {
                 counts.entry(key(id, it)).or_default().1 += 1;
             }
         }
         counts
     }
 
-    fn runs(&self, side: Side, ids: &[FunctionId]) -> Vec<Vec<u64>> {
+    fn runs(&self, side: CodeSide, ids: &[FunctionId]) -> Vec<Vec<u64>> {
         let runs = |id: &FunctionId| {
             let tokens = self.get(side, *id).map_or(&[][..], |it| &it.tokens[..]);
             if tokens.len() < MIN_TOKENS { Vec::new() } else { shingles(tokens) }
@@ -187,14 +192,14 @@ impl<'a> Open<'a> {
         if self.before.is_empty() || self.after.is_empty() {
             return;
         }
-        let before = self.runs(Side::Before, &self.before);
-        let after = self.runs(Side::After, &self.after);
+        let before = self.runs(CodeSide::Before, &self.before);
+        let after = self.runs(CodeSide::After, &self.after);
         let index = index(&before);
         let mut likely: Vec<(f64, bool, usize, usize)> = Vec::new();
         for (row, runs) in after.iter().enumerate() {
-            let Some(new) = self.get(Side::After, self.after[row]) else { continue };
+            let Some(new) = self.get(CodeSide::After, self.after[row]) else { continue };
             for partner in candidates(&index, runs) {
-                let Some(old) = self.get(Side::Before, self.before[partner]) else { continue };
+                let Some(old) = self.get(CodeSide::Before, self.before[partner]) else { continue };
                 if !self.same_language(self.before[partner], self.after[row]) {
                     continue;
                 }
@@ -223,32 +228,32 @@ impl<'a> Open<'a> {
     }
 
     fn finish(self) -> Pairing {
-        let new = self.hosts(Side::After);
-        let gone = self.hosts(Side::Before);
+        let new = self.hosts(CodeSide::After);
+        let gone = self.hosts(CodeSide::Before);
         let mut pairs = self.pairs;
         pairs.sort_by_key(|pair| (pair.after, pair.before));
         Pairing { pairs, gone, new }
     }
 
     /// For functions that are new or gone: whose body theirs was or became a part of.
-    fn hosts(&self, side: Side) -> Vec<Single> {
+    fn hosts(&self, side: CodeSide) -> Vec<Single> {
         let (ids, other_side) = match side {
-            Side::Before => (&self.before, Side::After),
-            Side::After => (&self.after, Side::Before),
+            CodeSide::Before => (&self.before, CodeSide::After),
+            CodeSide::After => (&self.after, CodeSide::Before),
         };
         // Only what a host lost, or gained, can have gone elsewhere, or come from there.
         let mut hosts: Vec<(FunctionId, Option<FunctionId>)> = Vec::new();
         for pair in &self.pairs {
             let (own, there) = match side {
-                Side::After => (pair.before, pair.after),
-                Side::Before => (pair.after, pair.before),
+                CodeSide::After => (pair.before, pair.after),
+                CodeSide::Before => (pair.after, pair.before),
             };
             let (one, other) = (self.get(other_side, own), self.get(side, there));
             if one.map(|it| it.loose) != other.map(|it| it.loose) {
                 hosts.push((own, Some(there)));
             }
         }
-        let open = if side == Side::After { &self.before } else { &self.after };
+        let open = if side == CodeSide::After { &self.before } else { &self.after };
         hosts.extend(open.iter().map(|id| (*id, None)));
         hosts.sort_unstable();
         let wanted = !ids.is_empty() && !hosts.is_empty();
@@ -280,8 +285,8 @@ impl<'a> Open<'a> {
                 let called = called.is_some_and(|host| calls(host, function));
                 let enough = if called { TAKEN_AND_CALLED } else { TAKEN };
                 let same_kind = match side {
-                    Side::After => self.same_language(host, *id),
-                    Side::Before => self.same_language(*id, host),
+                    CodeSide::After => self.same_language(host, *id),
+                    CodeSide::Before => self.same_language(*id, host),
                 };
                 let better = best.is_none_or(|(found, _)| share > found);
                 if share >= enough && same_kind && better {

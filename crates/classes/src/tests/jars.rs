@@ -5,7 +5,7 @@ use expect_test::{Expect, expect};
 use super::maker::{Maker, drawn, jar};
 use perfblame_changes::ChangeKind;
 
-use crate::{ClassOptions, MethodLabels, WhichSide, compare_jars};
+use crate::{ClassOptions, CodeSide, MethodLabels, compare_jars};
 
 type File = (String, Vec<u8>);
 
@@ -112,7 +112,7 @@ fn labels_by_name_alone_stand_for_all_overloads() {
     let pack = |is_after| jar(&files(is_after), true);
     let compared = compare_jars(pack(false), pack(true), ClassOptions::default()).unwrap();
     let label = |method: &str, descriptor: Option<&str>| {
-        compared.labels.label(WhichSide::After, "p/A", method, descriptor)
+        compared.labels.label(CodeSide::After, "p/A", method, descriptor)
     };
     assert_eq!(label("start", None), Some(ChangeKind::Added));
     assert_eq!(label("run", Some("(I)V")), Some(ChangeKind::Added));
@@ -120,9 +120,9 @@ fn labels_by_name_alone_stand_for_all_overloads() {
     // Some calls of `run` were there before.
     assert_eq!(label("run", None), Some(ChangeKind::Modified));
     assert_eq!(label("stop", None), None);
-    let before = |name| compared.labels.label_of(WhichSide::Before, name, None);
+    let before = |name| compared.labels.label_of(CodeSide::Before, name, None);
     assert_eq!(before("p.A.run"), None);
     let plain = MethodLabels::new(&compared.changes);
-    assert_eq!(plain.label_of(WhichSide::After, "p.A.run", None), Some(ChangeKind::Added));
-    assert_eq!(plain.changes_of(WhichSide::After, "p.A.run", None).len(), 1);
+    assert_eq!(plain.label_of(CodeSide::After, "p.A.run", None), Some(ChangeKind::Added));
+    assert_eq!(plain.changes_of(CodeSide::After, "p.A.run", None).len(), 1);
 }

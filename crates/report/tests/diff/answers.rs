@@ -76,20 +76,11 @@ pub fn suspect(rank: usize, kind: SuspectKind, path: &str, before: f64, after: f
     let runs = |cost: f64| vec![cost * 0.98 * MS, cost * MS, cost * 1.03 * MS];
     Suspect {
         rank,
-        function: path.last().unwrap().clone(),
-        kind,
-        path,
         contexts: vec![0],
-        before: before * MS,
-        after: after * MS,
         delta: estimate(delta, (delta * 0.04).abs()),
         runs: Sides { before: runs(before), after: runs(after) },
         p_value: Some(0.008),
-        share: 0.0,
-        calls: None,
-        was: None,
-        notes: Vec::new(),
-        changes: Vec::new(),
+        ..Suspect::new(kind, path, Sides { before, after }.map(|cost| cost * MS))
     }
 }
 

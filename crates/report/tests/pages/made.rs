@@ -101,12 +101,7 @@ pub fn suspect(
     let delta = (after - before) / 1e6;
     Suspect {
         rank,
-        function: view(contexts[0]),
-        kind,
-        path,
         contexts: contexts.to_vec(),
-        before,
-        after,
         delta: estimate(delta, delta.abs() / 14.0),
         runs: Sides {
             before: [0.93, 1.0, 1.1].map(|f| before * f).to_vec(),
@@ -114,10 +109,7 @@ pub fn suspect(
         },
         p_value: Some(0.0008),
         share,
-        calls: None,
-        was: None,
-        notes: Vec::new(),
-        changes: Vec::new(),
+        ..Suspect::new(kind, path, Sides { before, after })
     }
 }
 
