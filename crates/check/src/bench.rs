@@ -97,7 +97,7 @@ impl Tried {
     fn keep(&mut self) {
         let lines = self.known.lines();
         if lines != self.kept {
-            let _ = std::fs::write(&self.file, &lines);
+            let _ = perfblame_disk::write_bytes(&self.file, lines.as_bytes());
             self.kept = lines;
         }
     }

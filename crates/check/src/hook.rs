@@ -79,7 +79,8 @@ pub fn uninstall(git: &Repository) -> Result<Vec<Changed>, Failure> {
 /// The commit that waits for a background check; only the newest does.
 pub fn set_pending(home: &Home, commit: &str) -> Result<(), Failure> {
     let path = home.last().join("pending");
-    std::fs::write(&path, commit).map_err(|error| Failure::io("write", &path, &error))
+    perfblame_disk::write_bytes(&path, commit.as_bytes())
+        .map_err(|error| Failure::io("write", &path, &error))
 }
 
 /// Takes the commit that waits, if one does.

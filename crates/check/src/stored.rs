@@ -5,7 +5,6 @@
 //! that both sides have, as many runs of each side are taken, and nothing else is. What such runs say is as good as on
 //! the day they were made, and no fresh pair is needed: whatever was special about that day met both sides alike.
 
-use std::io::BufWriter;
 use std::path::{Path, PathBuf};
 
 use perfblame_analysis::{Ask, LoadOptions, Names, Source, load};
@@ -60,7 +59,9 @@ impl Shelf {
     pub fn label(&self, about: &About) {
         if let Ok(text) = serde_json::to_string(about) {
             let kept = std::fs::create_dir_all(&self.folder);
-            let _ = kept.and_then(|()| std::fs::write(self.folder.join(ABOUT), text));
+            let _ = kept.and_then(|()| {
+                perfblame_disk::write_bytes(&self.folder.join(ABOUT), text.as_bytes())
+            });
         }
     }
 
@@ -71,14 +72,9 @@ impl Shelf {
         profile.info.labels.push((OUTPUT.to_owned(), output.to_owned()));
         profile.info.labels.sort();
         let path = self.folder.join(format!("{series}-{number:04}.perfblame"));
-        let unfinished = path.with_extension("unfinished");
-        let written = std::fs::create_dir_all(&self.folder)
-            .and_then(|()| std::fs::File::create(&unfinished))
-            .and_then(|file| perfblame_file::write(&profile, &mut BufWriter::new(file)))
-            .and_then(|()| std::fs::rename(&unfinished, &path));
-        if written.is_err() {
-            let _ = std::fs::remove_file(&unfinished);
-        }
+        let _ = std::fs::create_dir_all(&self.folder).and_then(|()| {
+            perfblame_disk::write(&path, |mut out| perfblame_file::write(&profile, &mut out))
+        });
     }
 
     /// Names of series and their files, the oldest first.

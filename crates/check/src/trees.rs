@@ -164,7 +164,8 @@ impl Unfinished<'_> {
         };
         let text = serde_json::to_vec(&stamp).unwrap_or_default();
         let path = stamp_of(self.path);
-        std::fs::write(&path, text).map_err(|error| Failure::io("write", &path, &error))?;
+        perfblame_disk::write_bytes(&path, &text)
+            .map_err(|error| Failure::io("write", &path, &error))?;
         self.done = true;
         Ok(())
     }

@@ -3,8 +3,10 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
+
+use perfblame_disk::Scratch;
 
 use crate::child::{self, Ended, Limits};
 use crate::{Profiler, Program, RecordError, RunDelay, Running, Settings};
@@ -114,13 +116,13 @@ fn make(
             return Err(RecordError::Exists(path.clone()));
         }
     }
-    let scratch = Scratch::create(folder, name)?;
+    let scratch = scratch(folder, name)?;
     let frequency = settings.frequency.or(profiler.default_frequency());
     let run = Run {
         profiler,
         program,
         settings,
-        scratch: &scratch.0,
+        scratch: scratch.path(),
         frequency: frequency.unwrap_or(1).max(1),
         limits: Limits { timeout: program.timeout, cancel },
     };
@@ -255,40 +257,10 @@ fn settle(files: Vec<PathBuf>, target: &Path, others: &Path) -> Result<Vec<PathB
     Ok(settled)
 }
 
-/// A hidden folder beside the target, on the same file system so that a name is given in one step. Goes when dropped.
-pub struct Scratch(pub PathBuf);
-
-impl Scratch {
-    pub fn create(folder: &Path, name: &str) -> Result<Self, RecordError> {
-        static NEXT: AtomicU32 = AtomicU32::new(0);
-        fs::create_dir_all(folder).map_err(RecordError::file("create", folder))?;
-        remove_abandoned(folder);
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let path = folder.join(format!(".{name}.{}-{number}.unfinished", std::process::id()));
-        fs::create_dir(&path).map_err(RecordError::file("create", &path))?;
-        Ok(Self(path))
-    }
-}
-
-/// Removes what a process left that was killed.
-fn remove_abandoned(folder: &Path) {
-    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-        let name = entry.file_name();
-        let process = name.to_str().and_then(|name| {
-            let (_, owner) =
-                name.strip_prefix('.')?.strip_suffix(".unfinished")?.rsplit_once('.')?;
-            owner.split_once('-')?.0.parse::<i32>().ok()
-        });
-        if process.is_some_and(child::is_gone) {
-            let _ = fs::remove_dir_all(entry.path());
-        }
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
+/// A folder beside the target for what is not whole yet, with what killed processes left there removed.
+pub fn scratch(folder: &Path, name: &str) -> Result<Scratch, RecordError> {
+    Scratch::remove_abandoned(folder, child::is_gone);
+    Scratch::create(folder, name).map_err(RecordError::file("create", folder))
 }
 
 #[cfg(test)]

@@ -19,6 +19,7 @@ use crate::machine::{PROGRAMS_RUN_ON, Ticking};
 use crate::plain;
 use crate::programs::{Program, build};
 use crate::script;
+use perfblame_disk::Unfinished;
 use perfblame_eval_steps::Work;
 
 /// Which events stacks are taken at.
@@ -146,7 +147,7 @@ pub fn row(work: &Work, program: &Program, perfblame: &Path) -> Result<Inference
 }
 
 fn record(program: &Program, folder: &Path, calls: &Path, trace: &Path) -> Result<()> {
-    let unfinished = trace.with_extension("unfinished");
+    let unfinished = Unfinished::beside(trace);
     // A buffer that never gets full: the tracer's own system calls would be the program's.
     let recorder = "-k mono --sample-cpu -m 32768 -e raw_syscalls:sys_enter -e raw_syscalls:sys_exit \
                     -e sched:sched_switch -e cpu-clock/freq=997/ --call-graph dwarf,16384";
@@ -156,7 +157,7 @@ fn record(program: &Program, folder: &Path, calls: &Path, trace: &Path) -> Resul
         .args(["-c", PROGRAMS_RUN_ON, "perf", "record"])
         .args(recorder.split_whitespace())
         .arg("-o")
-        .arg(&unfinished)
+        .arg(unfinished.path())
         .args(["--", "uftrace", "record", "-b", "512M", "--no-libcall", "-d"])
         .arg(calls)
         .arg("./program")
@@ -168,7 +169,7 @@ fn record(program: &Program, folder: &Path, calls: &Path, trace: &Path) -> Resul
     if !output.status.success() {
         bail!("{}: {}", program.name, String::from_utf8_lossy(&output.stderr).trim());
     }
-    Ok(fs::rename(unfinished, trace)?)
+    Ok(unfinished.finish()?)
 }
 
 /// What the program is started with.

@@ -10,6 +10,7 @@ use anyhow::{Context, Result, bail};
 use crate::case::{Case, Workload};
 use crate::cases::HEADER;
 use crate::machine::{CLIENTS_RUN_ON, PROGRAMS_RUN_ON, Ticking, shell};
+use perfblame_disk::Unfinished;
 use perfblame_eval_steps::{Work, key};
 
 /// What may be recorded at once; more is a mistake in a case.
@@ -126,9 +127,9 @@ pub fn record(
     if file.exists() {
         return Ok(Trace { file, key });
     }
-    let unfinished = file.with_extension("unfinished");
+    let unfinished = Unfinished::beside(&file);
     let mut words = vec!["taskset".to_owned(), "-c".to_owned(), PROGRAMS_RUN_ON.to_owned()];
-    words.extend(way.recorder(perfblame, &unfinished));
+    words.extend(way.recorder(perfblame, unfinished.path()));
     words.push("--".to_owned());
     words.extend(command);
     let said = fs::File::create(file.with_extension("log"))?;
@@ -168,10 +169,10 @@ pub fn record(
         std::thread::sleep(Duration::from_millis(50));
     };
     drop(ticking);
-    if !unfinished.exists() {
+    if !unfinished.path().exists() {
         let said = fs::read_to_string(file.with_extension("log")).unwrap_or_default();
         bail!("{}: {status}: {}", case.name, said.trim());
     }
-    fs::rename(&unfinished, &file)?;
+    unfinished.finish()?;
     Ok(Trace { file, key })
 }

@@ -3,9 +3,9 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use anyhow::{Context, Result};
+use perfblame_disk::Scratch;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -74,32 +74,22 @@ impl Work {
         if path.is_dir() {
             return Ok(path);
         }
-        let unfinished = unfinished(&path);
-        if unfinished.exists() {
-            fs::remove_dir_all(&unfinished)?;
-        }
-        fs::create_dir_all(&unfinished)?;
-        fill(&unfinished)?;
-        fs::rename(&unfinished, &path).with_context(|| path.display().to_string())?;
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let around = path.parent().unwrap_or(&path);
+        // What a killed experiment left.
+        Scratch::remove_abandoned(around, |process| {
+            !Path::new(&format!("/proc/{process}")).exists()
+        });
+        let unfinished = Scratch::create(around, &name)?;
+        fill(unfinished.path())?;
+        unfinished.finish(&path).with_context(|| path.display().to_string())?;
         Ok(path)
     }
 }
 
 /// Writes a file that is there as a whole or not at all. Two threads may write the same one.
 pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<()> {
-    static WRITTEN: AtomicU64 = AtomicU64::new(0);
-    let mut unfinished = unfinished(path).into_os_string();
-    unfinished.push(format!("-{}", WRITTEN.fetch_add(1, Ordering::Relaxed)));
-    let unfinished = PathBuf::from(unfinished);
-    fs::write(&unfinished, bytes).with_context(|| unfinished.display().to_string())?;
-    fs::rename(&unfinished, path).with_context(|| path.display().to_string())
-}
-
-/// Beside a path, under a name that no finished one has. Versions have dots, so this is no matter of extensions.
-fn unfinished(path: &Path) -> PathBuf {
-    let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(".unfinished");
-    path.with_file_name(name)
+    perfblame_disk::write_bytes(path, bytes).with_context(|| path.display().to_string())
 }
 
 /// A name for what went into a step. FNV-1a: it must be the same tomorrow, and nobody here wants two to be alike.

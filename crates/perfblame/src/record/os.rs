@@ -5,6 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use perfblame_disk::Unfinished;
 use perfblame_readers::Input;
 use perfblame_readers::perf_data::objects::{self, Object, Role, RunDelay};
 use perfblame_readers::perf_data::{Contents, Mapped, contents};
@@ -127,10 +128,9 @@ fn bring(mapped: &[Mapped], folder: &Path) -> std::io::Result<usize> {
                 continue;
             }
             total += size;
-            // Under another name until it is whole.
-            let part = folder.join(".part");
-            fs::copy(path, &part)?;
-            fs::rename(&part, &to)?;
+            let unfinished = Unfinished::beside(&to);
+            fs::copy(path, unfinished.path())?;
+            unfinished.finish()?;
         }
     }
     Ok(left_out)

@@ -13,7 +13,7 @@ use super::page::value_of;
 use super::tracing::{Interval, Metadata, Recording, Written};
 use super::{Browser, ChromeError, Launch, Page, PageSettings, Until};
 use crate::RecordError;
-use crate::record::Scratch;
+use crate::record::scratch;
 
 /// Where the browser comes from.
 #[derive(Clone, Debug)]
@@ -114,8 +114,8 @@ pub fn record_visit(
     if target.symlink_metadata().is_ok() {
         return Err(RecordError::Exists(target));
     }
-    let scratch = Scratch::create(folder, name)?;
-    let unfinished = scratch.0.join("trace.json.gz");
+    let scratch = scratch(folder, name)?;
+    let unfinished = scratch.path().join("trace.json.gz");
     let mut visited = run(visit, Some((&unfinished, folder, name)), cancel)?;
     fs::rename(&unfinished, &target).map_err(RecordError::file("write", &target))?;
     visited.trace = Some(target);
