@@ -8,6 +8,10 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use object::Endianness;
+use object::elf::{self, FileHeader64};
+use object::read::elf::{Dyn as _, FileHeader as _, SectionHeader as _, SectionTable};
+
 /// Of functions, at least so many set up a frame pointer where they are kept: leaf functions need none.
 const SHARE: f64 = 0.5;
 
@@ -66,7 +70,7 @@ pub fn links_of(path: &Path) -> Links {
     let bytes = std::fs::read(path).unwrap_or_default();
     let Some(elf) = Elf::parse(&bytes) else { return Links::default() };
     let owned = |names: Vec<&str>| names.into_iter().map(str::to_owned).collect::<Vec<_>>();
-    Links { name: owned(elf.linked(DT_SONAME)).pop(), needed: owned(elf.needed()) }
+    Links { name: owned(elf.linked(elf::DT_SONAME)).pop(), needed: owned(elf.needed()) }
 }
 
 /// True when a program calls a tracer at every entry: built with `-pg` or `-finstrument-functions`.
@@ -81,59 +85,25 @@ fn find_library(name: &str) -> Option<PathBuf> {
     FOLDERS.iter().map(|folder| Path::new(folder).join(name)).find(|path| path.is_file())
 }
 
-/// The sections of a 64-bit little-endian file. Every number is checked where it is used.
+/// A 64-bit file. What is damaged in it is as good as not there.
 struct Elf<'a> {
     bytes: &'a [u8],
-    machine: u16,
-    sections: Vec<Section<'a>>,
+    endian: Endianness,
+    machine: elf::Machine,
+    sections: SectionTable<'a, FileHeader64<Endianness>>,
 }
-
-struct Section<'a> {
-    name: &'a [u8],
-    kind: u32,
-    link: usize,
-    content: &'a [u8],
-}
-
-const X86_64: u16 = 62;
-const AARCH64: u16 = 183;
-const DYNAMIC: u32 = 6;
-const DT_NEEDED: u64 = 1;
-const DT_SONAME: u64 = 14;
-const NO_BITS: u32 = 8;
 
 impl<'a> Elf<'a> {
     fn parse(bytes: &'a [u8]) -> Option<Self> {
-        // 64 bits, little end first.
-        if !bytes.starts_with(b"\x7fELF\x02\x01") {
-            return None;
-        }
-        let table = usize::try_from(u64_at(bytes, 40)?).ok()?;
-        let (size, count) = (u16_at(bytes, 58)? as usize, u16_at(bytes, 60)? as usize);
-        let names = u16_at(bytes, 62)? as usize;
-        let header = |index: usize| bytes.get(table.checked_add(index.checked_mul(size)?)?..);
-        let content = |header: &[u8]| {
-            let at = usize::try_from(u64_at(header, 24)?).ok()?;
-            let length = usize::try_from(u64_at(header, 32)?).ok()?;
-            bytes.get(at..at.checked_add(length)?)
-        };
-        let names = content(header(names)?)?;
-        let mut sections = Vec::new();
-        for index in 0..count {
-            let header = header(index)?;
-            let kind = u32_at(header, 4)?;
-            sections.push(Section {
-                name: text_at(names, u32_at(header, 0)? as usize),
-                kind,
-                link: u32_at(header, 40)? as usize,
-                content: if kind == NO_BITS { &[] } else { content(header)? },
-            });
-        }
-        Some(Self { bytes, machine: u16_at(bytes, 18)?, sections })
+        let header = FileHeader64::<Endianness>::parse(bytes).ok()?;
+        let endian = header.endian().ok()?;
+        let sections = header.sections(endian, bytes).ok()?;
+        Some(Self { bytes, endian, machine: header.e_machine(endian), sections })
     }
 
     fn section(&self, name: &[u8]) -> Option<&'a [u8]> {
-        self.sections.iter().find(|section| section.name == name).map(|section| section.content)
+        let (_, section) = self.sections.section_by_name(self.endian, name)?;
+        section.data(self.endian, self.bytes).ok()
     }
 
     fn keeps_frame_pointers(&self) -> bool {
@@ -141,16 +111,19 @@ impl<'a> Elf<'a> {
         if self.section(b".gopclntab").is_some()
             || self.section(b".data.rel.ro.gopclntab").is_some()
         {
-            return self.machine == X86_64 || self.machine == AARCH64;
+            return self.machine == elf::EM_X86_64 || self.machine == elf::EM_AARCH64;
         }
         let Some(text) = self.section(b".text") else { return false };
-        let functions = self.section(b".eh_frame_hdr").and_then(|table| u32_at(table, 8));
+        let functions = self.section(b".eh_frame_hdr").and_then(|table| {
+            let count = table.get(8..12)?;
+            Some(u32::from_le_bytes(count.try_into().ok()?))
+        });
         let Some(functions) = functions.filter(|count| *count > 0) else { return false };
         let set_up = match self.machine {
             // push %rbp; mov %rsp,%rbp
-            X86_64 => memchr::memmem::find_iter(text, b"\x55\x48\x89\xe5").count(),
+            elf::EM_X86_64 => memchr::memmem::find_iter(text, b"\x55\x48\x89\xe5").count(),
             // stp x29, x30, [sp, …]!
-            AARCH64 => text
+            elf::EM_AARCH64 => text
                 .chunks_exact(4)
                 .filter(|word| word[0] == 0xfd && word[1] & 0x7f == 0x7b && word[3] == 0xa9)
                 .count(),
@@ -160,58 +133,89 @@ impl<'a> Elf<'a> {
     }
 
     fn needed(&self) -> Vec<&'a str> {
-        self.linked(DT_NEEDED)
+        self.linked(elf::DT_NEEDED)
     }
 
     /// Names of one kind in the table for the dynamic linker.
-    fn linked(&self, kind: u64) -> Vec<&'a str> {
-        let Some(dynamic) = self.sections.iter().find(|section| section.kind == DYNAMIC) else {
+    fn linked(&self, kind: elf::DynamicTag) -> Vec<&'a str> {
+        let Ok(Some((entries, names))) = self.sections.dynamic(self.endian, self.bytes) else {
             return Vec::new();
         };
-        let names = self.sections.get(dynamic.link).map_or(self.bytes, |section| section.content);
-        let entries = dynamic.content.chunks_exact(16);
-        let linked = entries.filter(|entry| u64_at(entry, 0) == Some(kind));
+        let Ok(names) = self.sections.strings(self.endian, self.bytes, names) else {
+            return Vec::new();
+        };
+        let linked = entries.iter().filter(|entry| entry.d_tag(self.endian) == kind);
         linked
-            .filter_map(|entry| usize::try_from(u64_at(entry, 8)?).ok())
-            .filter_map(|at| str::from_utf8(text_at(names, at)).ok())
+            .filter_map(|entry| u32::try_from(entry.d_val(self.endian)).ok())
+            .filter_map(|at| str::from_utf8(names.get(at).ok()?).ok())
             .filter(|name| !name.is_empty())
             .collect()
     }
-}
-
-fn text_at(bytes: &[u8], at: usize) -> &[u8] {
-    let rest = bytes.get(at..).unwrap_or_default();
-    rest.split(|byte| *byte == 0).next().unwrap_or_default()
-}
-
-fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
-    Some(u16::from_le_bytes(bytes.get(at..at.checked_add(2)?)?.try_into().ok()?))
-}
-
-fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
-    Some(u32::from_le_bytes(bytes.get(at..at.checked_add(4)?)?.try_into().ok()?))
-}
-
-fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
-    Some(u64::from_le_bytes(bytes.get(at..at.checked_add(8)?)?.try_into().ok()?))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn own() -> Vec<u8> {
+        std::fs::read(std::env::current_exe().unwrap()).unwrap()
+    }
+
+    fn c_library(elf: &Elf<'_>) -> bool {
+        elf.needed().iter().any(|name| name.starts_with("libc.so"))
+    }
+
     #[test]
-    fn damaged_files_tell_nothing() {
-        let own = std::fs::read(std::env::current_exe().unwrap()).unwrap();
-        assert!(Elf::parse(&own).is_some());
-        for length in (0..4096).step_by(7) {
-            let cut = &own[..length];
-            assert!(Elf::parse(cut).is_none_or(|elf| elf.needed().is_empty()));
+    fn a_program_names_what_it_needs() {
+        let own = own();
+        let elf = Elf::parse(&own).unwrap();
+        assert!(c_library(&elf), "{:?}", elf.needed());
+        assert!(elf.section(b".text").is_some_and(|text| text.len() > 1000));
+        assert!(elf.section(b".eh_frame_hdr").is_some());
+        assert_eq!(elf.linked(elf::DT_SONAME), [""; 0]);
+    }
+
+    /// Where the table of sections stands, and how long it is.
+    fn section_table(bytes: &[u8]) -> std::ops::Range<usize> {
+        let at = u64::from_le_bytes(bytes[40..48].try_into().unwrap()) as usize;
+        let count = usize::from(u16::from_le_bytes(bytes[60..62].try_into().unwrap()));
+        at..at + 64 * count
+    }
+
+    /// Damage where it reaches the parser: in the header, and in the table of sections.
+    #[test]
+    fn damaged_files_tell_what_is_left_or_nothing() {
+        let mut bytes = own();
+        let table = section_table(&bytes);
+        let (mut read, mut refused, mut lost) = (0, 0, 0);
+        for at in (0..64).chain(table) {
+            for damage in [0x00, 0xff] {
+                let whole = std::mem::replace(&mut bytes[at], damage);
+                if whole != damage {
+                    match Elf::parse(&bytes) {
+                        Some(elf) => {
+                            // The code is long; looking at all of it takes a while.
+                            if at % 64 == 24 {
+                                let _ = elf.keeps_frame_pointers();
+                            }
+                            let _ = elf.linked(elf::DT_SONAME);
+                            if c_library(&elf) { read += 1 } else { lost += 1 }
+                        }
+                        None => refused += 1,
+                    }
+                }
+                bytes[at] = whole;
+            }
         }
-        let mut broken = own[..4096].to_vec();
-        for at in 16..64 {
-            broken[at] = 0xff;
-            let _ = Elf::parse(&broken).map(|elf| elf.keeps_frame_pointers());
+        assert!(read > 100, "{read} damaged files were read");
+        assert!(refused > 0 && lost > 0, "{refused} were refused, {lost} name nothing any more");
+    }
+
+    #[test]
+    fn files_that_are_cut_off_tell_nothing() {
+        let own = own();
+        for length in (0..4096).step_by(7).chain([own.len() - 1]) {
+            assert!(Elf::parse(&own[..length]).is_none_or(|elf| elf.needed().is_empty()));
         }
     }
 }
