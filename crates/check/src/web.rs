@@ -6,11 +6,9 @@
 //! alike; and how steady the machine is, by the same work done before every run.
 
 mod machine_noise;
-mod served_folder;
 mod started_server;
 
 pub use machine_noise::MachineNoise;
-pub use served_folder::ServedFolder;
 pub use started_server::StartedServer;
 
 use std::path::{Path, PathBuf};
@@ -140,7 +138,7 @@ struct Running {
 
 enum Server {
     Elsewhere,
-    Folder(#[expect(dead_code, reason = "held so that it continues")] ServedFolder),
+    Folder(#[expect(dead_code, reason = "held so that it continues")] perfblame_serve::Site),
     Started(StartedServer),
 }
 
@@ -155,7 +153,7 @@ impl Running {
         let (url, server) = match &options.sites[side] {
             Site::Address(url) => (url.clone(), Server::Elsewhere),
             Site::Folder(folder) => {
-                let served = ServedFolder::start(folder)
+                let served = perfblame_serve::Site::of_folder(folder)
                     .map_err(|error| Failure::io("serve", folder, &error))?;
                 (served.url(), Server::Folder(served))
             }

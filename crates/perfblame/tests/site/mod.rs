@@ -1,70 +1,43 @@
-//! A web server on loopback for tests: a few pages, and answers that never come.
+//! A web site on loopback for tests: a few pages, and answers that never come.
 
 use std::collections::BTreeMap;
-use std::io::{BufRead, BufReader, Write};
-use std::net::{TcpListener, TcpStream};
-use std::sync::Arc;
-use std::time::Duration;
+use std::path::Path;
+use std::sync::{Arc, OnceLock};
+
+use perfblame_serve::{Answer, content_type};
 
 /// What is served, by path.
-pub struct Site {
-    port: u16,
-}
+pub struct Site(perfblame_serve::Site);
 
 impl Site {
-    /// Serves pages until the process ends. A page that is `(never)` is not answered.
+    /// Serves pages, in which `PORT` is the site's own. A page that is `(never)` is not answered.
     pub fn new(pages: &[(&str, &str)]) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let port = listener.local_addr().unwrap().port();
-        let fill = |text: &str| text.replace("PORT", &port.to_string());
         let pages: BTreeMap<String, String> =
-            pages.iter().map(|(path, text)| ((*path).to_owned(), fill(text))).collect();
-        let pages = Arc::new(pages);
-        std::thread::spawn(move || {
-            for stream in listener.incoming().flatten() {
-                let pages = Arc::clone(&pages);
-                std::thread::spawn(move || answer(stream, &pages));
+            pages.iter().map(|(path, text)| ((*path).to_owned(), (*text).to_owned())).collect();
+        let port = Arc::new(OnceLock::<u16>::new());
+        let own = Arc::clone(&port);
+        let site = perfblame_serve::Site::answering(move |request| {
+            let path = request.path();
+            let kind = match path.rsplit_once('.') {
+                Some(_) => content_type(Path::new(path)),
+                None => "text/html",
+            };
+            match pages.get(path).map(String::as_str) {
+                Some("(never)") => Answer::Never,
+                Some(text) => {
+                    let text = text.replace("PORT", &own.wait().to_string());
+                    Answer::Page { kind, bytes: text.into_bytes() }
+                }
+                None => Answer::NotFound,
             }
-        });
-        Self { port }
+        })
+        .unwrap();
+        port.set(site.address().port()).unwrap();
+        Self(site)
     }
 
     /// The address of a page.
     pub fn url(&self, path: &str) -> String {
-        format!("http://127.0.0.1:{}{path}", self.port)
+        format!("http://{}{path}", self.0.address())
     }
-}
-
-fn answer(stream: TcpStream, pages: &BTreeMap<String, String>) {
-    let mut lines = BufReader::new(stream.try_clone().unwrap()).lines();
-    let first = lines.next().and_then(Result::ok).unwrap_or_default();
-    for line in lines.by_ref().map_while(Result::ok) {
-        if line.is_empty() {
-            break;
-        }
-    }
-    let path = first.split(' ').nth(1).unwrap_or_default();
-    let path = path.split('?').next().unwrap_or_default();
-    let mut stream = stream;
-    let kind = match path.rsplit('.').next() {
-        Some("js") => "text/javascript",
-        Some("zip") => "application/zip",
-        _ => "text/html",
-    };
-    let (status, body) = match pages.get(path) {
-        Some(text) if text == "(never)" => {
-            // Until the browser is gone.
-            while stream.write_all(b"").is_ok() {
-                std::thread::sleep(Duration::from_secs(1));
-            }
-            return;
-        }
-        Some(text) => ("200 OK", text.as_str()),
-        None => ("404 Not Found", "there is no such page"),
-    };
-    let _ = write!(
-        stream,
-        "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}",
-        body.len()
-    );
 }

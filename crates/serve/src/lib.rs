@@ -1,11 +1,15 @@
-//! A folder of files as a web site on the loopback address, for as long as somebody holds it.
+//! Files as a web site on the loopback address, for as long as somebody holds it.
 //!
 //! Just enough of HTTP for a browser that loads pages from a build's output: files with their types, `index.html` of
 //! folders, connections that stay open. Nothing outside the folder is served, links that lead there included, and
-//! nothing is cached, so that every run loads the same bytes.
+//! nothing is cached, so that every run loads the same bytes. Experiments and tests answer some requests themselves
+//! ([`Site::answering`]): late, never, or with a page that is not in a file.
+#![warn(missing_docs)]
+
+mod request;
 
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read, Write};
+use std::io::{self, BufReader, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -13,11 +17,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// A request's first lines may take this much; browsers send a tenth of it.
-const MOST_HEAD: u64 = 64 << 10;
-
-/// What is sent along with a request is read past up to this size.
-const MOST_BODY: u64 = 1 << 20;
+pub use request::Request;
 
 /// Connections at the same time; a browser opens six to a site.
 const MOST_CONNECTIONS: usize = 64;
@@ -25,36 +25,71 @@ const MOST_CONNECTIONS: usize = 64;
 /// How long a connection may say nothing before it is closed.
 const SILENCE: Duration = Duration::from_secs(60);
 
-/// A web site of the files in a folder. It ends when dropped.
+/// A web site. It ends when dropped.
 #[derive(Debug)]
-pub struct ServedFolder {
+pub struct Site {
     address: SocketAddr,
     stop: Arc<AtomicBool>,
     listening: Option<JoinHandle<()>>,
 }
 
-impl ServedFolder {
-    /// Serves a folder on a free port of the loopback address.
-    pub fn start(folder: &Path) -> io::Result<Self> {
+/// What is sent back.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Answer {
+    /// A file of a folder, or the page of a folder in it; what is not there is not found.
+    FileIn(PathBuf),
+    /// A page that is not in a file.
+    Page {
+        /// Its type, such as `text/html`.
+        kind: &'static str,
+        /// What it says.
+        bytes: Vec<u8>,
+    },
+    /// Nothing to show, and all is well.
+    Nothing,
+    /// There is no such page.
+    NotFound,
+    /// Nothing is ever sent, as long as the other side waits.
+    Never,
+}
+
+type Answering = dyn Fn(&Request) -> Answer + Send + Sync;
+
+impl Site {
+    /// Serves a folder on a free port.
+    pub fn of_folder(folder: &Path) -> io::Result<Self> {
         let root = folder.canonicalize()?;
         if !root.is_dir() {
             return Err(io::Error::new(io::ErrorKind::NotADirectory, "it is not a folder"));
         }
+        Self::answering(move |_| Answer::FileIn(root.clone()))
+    }
+
+    /// Answers requests on a free port. Threads of their own ask for answers, several at a time.
+    pub fn answering(
+        answer: impl Fn(&Request) -> Answer + Send + Sync + 'static,
+    ) -> io::Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
         let address = listener.local_addr()?;
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = Arc::clone(&stop);
-        let listening = std::thread::spawn(move || listen(&listener, &root, &stopped));
+        let answer: Arc<Answering> = Arc::new(answer);
+        let listening = std::thread::spawn(move || listen(&listener, &answer, &stopped));
         Ok(Self { address, stop, listening: Some(listening) })
     }
 
-    /// The address of the folder itself.
+    /// Where it is.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// The address of its top folder.
     pub fn url(&self) -> String {
         format!("http://{}/", self.address)
     }
 }
 
-impl Drop for ServedFolder {
+impl Drop for Site {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
         // Whoever listens waits for a connection: this is one.
@@ -65,7 +100,7 @@ impl Drop for ServedFolder {
     }
 }
 
-fn listen(listener: &TcpListener, root: &Path, stop: &AtomicBool) {
+fn listen(listener: &TcpListener, answer: &Arc<Answering>, stop: &Arc<AtomicBool>) {
     let open = Arc::new(AtomicUsize::new(0));
     for stream in listener.incoming() {
         if stop.load(Ordering::Relaxed) {
@@ -76,23 +111,23 @@ fn listen(listener: &TcpListener, root: &Path, stop: &AtomicBool) {
             open.fetch_sub(1, Ordering::Relaxed);
             continue;
         }
-        let (root, open) = (root.to_owned(), Arc::clone(&open));
+        let (answer, open, stop) = (Arc::clone(answer), Arc::clone(&open), Arc::clone(stop));
         std::thread::spawn(move || {
-            // A browser that goes away in the middle is no matter of ours.
-            let _ = converse(&stream, &root);
+            // A browser that goes away in the middle does not matter.
+            let _ = converse(&stream, &*answer, &stop);
             open.fetch_sub(1, Ordering::Relaxed);
         });
     }
 }
 
 /// Answers requests until the other side has no more.
-fn converse(stream: &TcpStream, root: &Path) -> io::Result<()> {
+fn converse(stream: &TcpStream, answer: &Answering, stop: &AtomicBool) -> io::Result<()> {
     stream.set_read_timeout(Some(SILENCE))?;
     stream.set_write_timeout(Some(SILENCE))?;
     stream.set_nodelay(true)?;
     let mut reader = BufReader::new(stream);
     while let Some(request) = Request::read(&mut reader)? {
-        answer(&request, root, &mut &*stream)?;
+        send(&request, answer(&request), stop, &mut &*stream)?;
         if request.closes {
             break;
         }
@@ -100,74 +135,51 @@ fn converse(stream: &TcpStream, root: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// The first lines of a request.
-#[derive(Debug, PartialEq, Eq)]
-struct Request {
-    method: String,
-    /// As sent: with its query, and with percent signs.
-    target: String,
-    closes: bool,
-}
-
-impl Request {
-    fn read(reader: &mut impl BufRead) -> io::Result<Option<Self>> {
-        let mut head = reader.by_ref().take(MOST_HEAD);
-        let mut line = String::new();
-        if head.read_line(&mut line)? == 0 {
-            return Ok(None);
+fn send(
+    request: &Request,
+    answer: Answer,
+    stop: &AtomicBool,
+    out: &mut impl Write,
+) -> io::Result<()> {
+    let sends_body = request.method != "HEAD";
+    match answer {
+        Answer::FileIn(root) => send_file(request, &root, out),
+        Answer::Page { kind, bytes } => {
+            let length = bytes.len();
+            head(out, "200 OK", kind, length as u64)?;
+            if sends_body { out.write_all(&bytes) } else { Ok(()) }
         }
-        let mut words = line.split_ascii_whitespace();
-        let (Some(method), Some(target), version) = (words.next(), words.next(), words.next())
-        else {
-            return Err(invalid());
-        };
-        let (method, target) = (method.to_owned(), target.to_owned());
-        let mut closes = version != Some("HTTP/1.1");
-        let mut body = 0;
-        loop {
-            let mut field = String::new();
-            if head.read_line(&mut field)? == 0 {
-                return Err(invalid());
+        Answer::Nothing => write!(out, "HTTP/1.1 204 No Content\r\n\r\n"),
+        Answer::NotFound => refuse(out, "404 Not Found", sends_body),
+        Answer::Never => {
+            // Until the other side is gone, or the site is.
+            while !stop.load(Ordering::Relaxed) && out.write_all(b"").is_ok() {
+                std::thread::sleep(Duration::from_millis(200));
             }
-            if field.trim().is_empty() {
-                break;
-            }
-            let Some((name, value)) = field.split_once(':') else { continue };
-            let value = value.trim();
-            closes |=
-                name.eq_ignore_ascii_case("connection") && value.eq_ignore_ascii_case("close");
-            if name.eq_ignore_ascii_case("content-length") {
-                body = value.parse().map_err(|_| invalid())?;
-            }
-            closes |= name.eq_ignore_ascii_case("transfer-encoding");
+            Err(io::ErrorKind::ConnectionAborted.into())
         }
-        // Nobody here wants what is sent along; unread, it would stand before the next request.
-        closes |= body > MOST_BODY;
-        io::copy(&mut reader.take(body.min(MOST_BODY)), &mut io::sink())?;
-        Ok(Some(Self { method, target, closes }))
     }
 }
 
-fn invalid() -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, "this is not a request")
+fn head(out: &mut impl Write, status: &str, kind: &str, length: u64) -> io::Result<()> {
+    write!(
+        out,
+        "HTTP/1.1 {status}\r\ncontent-type: {kind}\r\ncontent-length: {length}\r\ncache-control: no-store\r\n\r\n"
+    )
 }
 
-fn answer(request: &Request, root: &Path, out: &mut impl Write) -> io::Result<()> {
+fn send_file(request: &Request, root: &Path, out: &mut impl Write) -> io::Result<()> {
     let sends_body = match request.method.as_str() {
         "GET" => true,
         "HEAD" => false,
         _ => return refuse(out, "405 Method Not Allowed", true),
     };
-    let path = request.target.split(['?', '#']).next().unwrap_or_default();
+    let path = request.path();
     match find(root, path) {
         Found::File(path) => {
             let file = File::open(&path)?;
             let length = file.metadata()?.len();
-            let kind = content_type(&path);
-            write!(
-                out,
-                "HTTP/1.1 200 OK\r\ncontent-type: {kind}\r\ncontent-length: {length}\r\ncache-control: no-store\r\n\r\n"
-            )?;
+            head(out, "200 OK", content_type(&path), length)?;
             if sends_body {
                 // A file that grows meanwhile must not run into the next answer.
                 io::copy(&mut file.take(length), out)?;
@@ -239,7 +251,8 @@ fn percent_decoded(text: &str) -> Option<String> {
     String::from_utf8(bytes).ok()
 }
 
-fn content_type(path: &Path) -> &'static str {
+/// The type of a file by its name.
+pub fn content_type(path: &Path) -> &'static str {
     let extension = path.extension().and_then(|text| text.to_str()).unwrap_or_default();
     match extension.to_ascii_lowercase().as_str() {
         "html" | "htm" => "text/html; charset=utf-8",
@@ -259,6 +272,7 @@ fn content_type(path: &Path) -> &'static str {
         "ttf" => "font/ttf",
         "txt" | "md" => "text/plain; charset=utf-8",
         "xml" => "text/xml",
+        "zip" => "application/zip",
         "pdf" => "application/pdf",
         "webmanifest" => "application/manifest+json",
         "mp4" => "video/mp4",
@@ -272,7 +286,7 @@ fn content_type(path: &Path) -> &'static str {
 mod tests {
     use super::*;
 
-    fn site() -> (PathBuf, ServedFolder) {
+    fn site() -> (PathBuf, Site) {
         let name =
             format!("perfblame-site-{}-{:?}", std::process::id(), std::thread::current().id());
         let folder = std::env::temp_dir().join(name);
@@ -280,12 +294,12 @@ mod tests {
         std::fs::write(folder.join("index.html"), "<p>hello").unwrap();
         std::fs::write(folder.join("a.js"), "let a").unwrap();
         std::fs::write(folder.join("sub dir/index.html"), "below").unwrap();
-        let served = ServedFolder::start(&folder).unwrap();
+        let served = Site::of_folder(&folder).unwrap();
         (folder, served)
     }
 
     /// Sends bytes and gives what comes back until the other side closes.
-    fn ask(served: &ServedFolder, request: &str) -> String {
+    fn ask(served: &Site, request: &str) -> String {
         let mut stream = TcpStream::connect(served.address).unwrap();
         // What makes no sense is hung up on, at any point.
         let _ = stream.write_all(request.as_bytes());
@@ -295,7 +309,7 @@ mod tests {
         answer
     }
 
-    fn status(served: &ServedFolder, path: &str) -> String {
+    fn status(served: &Site, path: &str) -> String {
         let answer = ask(served, &format!("GET {path} HTTP/1.1\r\nHost: x\r\n\r\n"));
         answer.split("\r\n").next().unwrap_or_default().to_owned()
     }
@@ -359,5 +373,34 @@ mod tests {
         drop(served);
         assert!(TcpStream::connect(address).is_err());
         std::fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn some_requests_are_answered_without_a_file() {
+        let reported = Arc::new(std::sync::Mutex::new(Vec::new()));
+        let kept = Arc::clone(&reported);
+        let served = Site::answering(move |request| match request.path() {
+            "/report" => {
+                kept.lock().unwrap().clone_from(&request.body);
+                Answer::Nothing
+            }
+            "/page" => Answer::Page { kind: "text/html", bytes: request.query().into() },
+            "/never" => Answer::Never,
+            _ => Answer::NotFound,
+        })
+        .unwrap();
+        let answer = ask(&served, "POST /report HTTP/1.1\r\nContent-Length: 2\r\n\r\nok");
+        assert!(answer.starts_with("HTTP/1.1 204"), "{answer}");
+        assert_eq!(*reported.lock().unwrap(), b"ok");
+        let answer = ask(&served, "GET /page?a=1 HTTP/1.1\r\n\r\n");
+        assert!(answer.ends_with("\r\n\r\na=1"), "{answer}");
+        assert_eq!(status(&served, "/other"), "HTTP/1.1 404 Not Found");
+        let mut stream = TcpStream::connect(served.address).unwrap();
+        stream.write_all(b"GET /never HTTP/1.1\r\n\r\n").unwrap();
+        stream.set_read_timeout(Some(Duration::from_millis(50))).unwrap();
+        assert!(stream.read(&mut [0]).is_err(), "nothing comes");
+        drop(served);
+        stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        assert!(!matches!(stream.read(&mut [0]), Ok(1..)), "it ends with the site");
     }
 }
