@@ -402,18 +402,9 @@ fn resolved(subject: Subject<'_>) -> Result<(String, String), Failure> {
     Ok((path.display().to_string(), content_key(&path)))
 }
 
-/// Length and hash of a file.
+/// A name for what a file holds.
 fn content_key(path: &Path) -> String {
-    let bytes = std::fs::read(path).unwrap_or_default();
-    // Eight bytes at a time, as inputs can be large (FNV-1a over words).
-    let mut hash: u64 = 0xcbf2_9ce4_8422_2325;
-    for word in bytes.chunks(8) {
-        let mut eight = [0; 8];
-        eight[..word.len()].copy_from_slice(word);
-        hash = (hash ^ u64::from_le_bytes(eight)).wrapping_mul(0x0000_0100_0000_01b3);
-        hash ^= hash >> 29;
-    }
-    format!("{}-{hash:016x}", bytes.len())
+    perfblame_keys::content_key(&std::fs::read(path).unwrap_or_default())
 }
 
 fn first_difference(before: &str, after: &str) -> String {

@@ -14,7 +14,6 @@ mod failure;
 mod home;
 pub mod hook;
 pub mod init;
-mod key;
 mod machine;
 mod metric;
 mod process;
@@ -35,5 +34,5 @@ pub use stored::stored_runs;
 pub use trees::{Built, Recipe, Trees};
 pub use watch::{CheckEvent, Unwatched, Watch};
 
-use key::key;
 use perfblame_changes::{Repository, Snapshot};
+use perfblame_keys::key;

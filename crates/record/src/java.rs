@@ -138,11 +138,7 @@ fn speakable(run: &Run<'_>) -> Result<(PathBuf, Option<Elsewhere>), RecordError>
     if fits(run.scratch) {
         return Ok((run.scratch.to_owned(), None));
     }
-    let name = run
-        .scratch
-        .to_string_lossy()
-        .bytes()
-        .fold(0u64, |hash, byte| hash.wrapping_mul(0x0100_0000_01b3) ^ u64::from(byte));
+    let name = perfblame_keys::hash(run.scratch.to_string_lossy().bytes());
     let path = std::env::temp_dir().join(format!("perfblame-{}-{name:x}", std::process::id()));
     fs::create_dir_all(&path).map_err(RecordError::file("create", &path))?;
     Ok((path.clone(), Some(Elsewhere(path))))

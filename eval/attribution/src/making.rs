@@ -30,11 +30,8 @@ const ATTEMPTS: usize = 6;
 
 /// The seed of a case.
 pub fn seed_of(seed: u64, project: &str, case: &str) -> u64 {
-    // FNV-1a.
     let name = project.bytes().chain(*b"/").chain(case.bytes());
-    name.fold(0xcbf2_9ce4_8422_2325 ^ seed, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
-    })
+    perfblame_keys::seeded_hash(seed, name)
 }
 
 /// One of them.

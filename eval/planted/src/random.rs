@@ -11,11 +11,7 @@ pub struct Random(u64);
 impl Random {
     /// The stream of a seed and a name; other names have other streams.
     pub fn named(seed: u64, name: &str) -> Self {
-        // FNV-1a.
-        let hash = name.bytes().fold(0xcbf2_9ce4_8422_2325 ^ seed, |hash: u64, byte| {
-            (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
-        });
-        let mut random = Self(hash);
+        let mut random = Self(perfblame_keys::seeded_hash(seed, name.bytes()));
         random.next();
         random
     }

@@ -92,19 +92,7 @@ pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<()> {
     perfblame_disk::write_bytes(path, bytes).with_context(|| path.display().to_string())
 }
 
-/// A name for what went into a step. FNV-1a: it must be the same tomorrow, and nobody here wants two to be alike.
-pub fn key(parts: &[&[u8]]) -> String {
-    const START: u64 = 0xcbf2_9ce4_8422_2325;
-    const PRIME: u64 = 0x0000_0100_0000_01b3;
-    let mut hash = START;
-    for part in parts {
-        // The length keeps `ab`, `c` apart from `a`, `bc`.
-        for byte in (part.len() as u64).to_le_bytes().iter().chain(*part) {
-            hash = (hash ^ u64::from(*byte)).wrapping_mul(PRIME);
-        }
-    }
-    format!("{hash:016x}")
-}
+pub use perfblame_keys::key;
 
 /// The key of a file's contents.
 pub fn file_key(path: &Path) -> Result<String> {

@@ -63,12 +63,10 @@ pub fn draw(
     Err(failure.context("no draw")?)
 }
 
-/// The seed of a case. FNV-1a.
+/// The seed of a case.
 fn seed_of(seed: u64, app: &str, case: &str) -> u64 {
     let name = app.bytes().chain(*b"/").chain(case.bytes());
-    name.fold(0xcbf2_9ce4_8422_2325 ^ seed, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
-    })
+    perfblame_keys::seeded_hash(seed, name)
 }
 
 fn pick<'l, T>(random: &mut Random, list: &'l [T]) -> Option<&'l T> {

@@ -118,20 +118,12 @@ fn encoded(text: &str, also: &str) -> String {
     out
 }
 
-/// The same for the same names along a path (FNV-1a, 64 bits); lines and costs do not matter.
+/// The same for the same names along a path; lines and costs do not matter.
 pub fn fingerprint(path: &[&FunctionView]) -> String {
-    let mut hash: u64 = 0xcbf2_9ce4_8422_2325;
-    let mut add = |text: &str| {
-        // The end of a text counts, so that `a`, `bc` is not `ab`, `c`.
-        for byte in text.bytes().chain([0]) {
-            hash = (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
-        }
-    };
-    for function in path {
-        add(function.component.as_deref().unwrap_or(""));
-        add(&function.name);
-    }
-    format!("{hash:016x}")
+    let names = path.iter().flat_map(|it| [it.component.as_deref().unwrap_or(""), &*it.name]);
+    // The end of a text counts, so that `a`, `bc` is not `ab`, `c`.
+    let bytes = names.flat_map(|name| name.bytes().chain([0]));
+    format!("{:016x}", perfblame_keys::hash(bytes))
 }
 
 #[cfg(test)]
