@@ -342,6 +342,7 @@ fn everybody_compares_with_the_same_base() {
     assert_eq!(base(&shallow), id(&second), "its only commit");
 }
 
+#[cfg(feature = "syntax-trees")]
 #[test]
 fn the_commit_that_deleted_a_function_is_found() {
     let drawn = Drawn::new();
