@@ -56,7 +56,7 @@ pub enum LinesError {
         wanted: String,
     },
     /// Several files of the profile fit as well.
-    #[error("`{wanted}` can be several files of the profile")]
+    #[error("`{wanted}` matches several files of the profile")]
     SeveralFiles {
         /// What was asked for.
         wanted: String,
@@ -444,7 +444,7 @@ fn what_is_unknown(lines: &[LineCost], without_line: OwnAndCalls) -> Option<Warn
     (!is_call_known && without_line.calls > 0).then(|| {
         warning(
             "no-call-lines",
-            "the profile has lines only for the code that was running, so that calls have no line",
+            "the profile has lines only for the code that was running, so calls have no line",
         )
     })
 }

@@ -129,7 +129,7 @@ pub enum LoadErrorKind {
     #[error("no file in this folder is a profile")]
     NoProfile,
     /// No input at all.
-    #[error("there is nothing to read")]
+    #[error("it is empty")]
     Nothing,
     /// A profile where a trace of the operating system is wanted.
     #[error("{}", not_a_trace(format, *cut_off))]

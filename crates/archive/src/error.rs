@@ -20,19 +20,19 @@ pub enum ZipErrorKind {
     #[error("the zip file has no central directory")]
     NoList,
     /// The list cannot be read.
-    #[error("the list of its members is damaged")]
+    #[error("its central directory is damaged")]
     List,
     /// A member's header is not where the list says, or its data goes beyond the file.
-    #[error("its data is not where the list says")]
+    #[error("its data is not where the central directory says")]
     Outside,
     /// A member needs a password.
     #[error("it is encrypted")]
     Encrypted,
     /// A member is packed in a way that is not known here.
-    #[error("it is packed with method {0}, which is not supported")]
+    #[error("its compression method {0} is not supported")]
     Method(u16),
     /// A member claims to be larger than it may be.
-    #[error("it is larger than such a file can be")]
+    #[error("it is too large for a file of its type")]
     TooLarge,
     /// A member does not begin as it should.
     #[error("its header does not match its name")]

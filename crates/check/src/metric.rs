@@ -96,7 +96,7 @@ mod tests {
         };
         let failure = refused("5MB", None, Some(Profiler::Perf)).unwrap();
         assert_eq!(failure.what, "`min-delta` does not fit the metric");
-        assert_eq!(failure.why, "it is a size, and cpu is measured in ns");
+        assert_eq!(failure.why, "it is a size, but cpu is measured in ns");
         assert!(refused("5ms", None, Some(Profiler::NodeCpuProf)).is_some());
         assert!(refused("5ms", Some("allocated"), None).is_some());
         for fits in ["5ms", "2%", "1000"] {

@@ -269,7 +269,7 @@ fn is_precise(plan: &Plan, diff: &Diff) -> bool {
 /// Why runs cannot be compared, in words.
 pub fn cannot_compare(error: DiffError) -> Failure {
     if let DiffError::Threshold { given, metric, unit } = &error {
-        let why = format!("it is {given}, and {metric} is measured in {}", unit.name());
+        let why = format!("it is {given}, but {metric} is measured in {}", unit.name());
         return Failure::new("`min-delta` does not fit the metric", why)
             .help("a percentage or a number without a unit always works");
     }

@@ -137,7 +137,7 @@ fn cannot_compare(error: &DiffError) -> Failure {
         }
         DiffError::Threshold { given, metric, unit } => (
             "`--min-delta` does not fit the metric".to_owned(),
-            format!("it is {given}, and {metric} is measured in {}", unit.name()),
+            format!("it is {given}, but {metric} is measured in {}", unit.name()),
         ),
         DiffError::NoSources { .. } => (
             "`--classes` and `--changes` need `--method stages`".to_owned(),
@@ -211,7 +211,7 @@ fn help(hint: Option<Hint>, has: &str) -> Option<String> {
         Hint::DidYouMean(names) => format!("did you mean {}?", names.join(", ")),
         Hint::WholeName => "give the full name of one of them".to_owned(),
         Hint::ListFunctions => "`perfblame show --functions` lists all functions".to_owned(),
-        Hint::Files(files) => format!("name one of {}", files.join(", ")),
+        Hint::Files(files) => format!("choose one of {}", files.join(", ")),
         Hint::TaskSyntax => {
             "as in `--task 'regex:^com.shop.(?<part>[^.]+) as shop-${part}'`".to_owned()
         }

@@ -40,7 +40,7 @@ fn a_foreign_unit_is_refused_before_the_first_visit() {
         &["web", "--serve", "letters", "letters", "--min-delta", "5MB"],
         &expect![[r"
             error: `min-delta` does not fit the metric
-              it is a size, and wall is measured in ns
+              it is a size, but wall is measured in ns
               help: a percentage or a number without a unit always works
         "]],
     );
@@ -48,7 +48,7 @@ fn a_foreign_unit_is_refused_before_the_first_visit() {
         &["web", "--serve", "letters", "letters", "--metric", "samples", "--min-delta", "5ms"],
         &expect![[r"
             error: `min-delta` does not fit the metric
-              it is a time, and samples is measured in count
+              it is a time, but samples is measured in count
               help: a percentage or a number without a unit always works
         "]],
     );

@@ -166,7 +166,7 @@ fn errors_say_what_is_wrong_and_what_to_do() {
           help: both sides have samples
         $ perfblame diff old new --min-delta 5ms
         error: `--min-delta` does not fit the metric
-          it is a time, and samples is measured in count
+          it is a time, but samples is measured in count
           help: a percentage or a number without a unit always works
         $ perfblame diff old new --changes changes.json
         error: `--classes` and `--changes` need `--method stages`

@@ -298,7 +298,7 @@ main@app.js work@app.js call@app.js:9 = 2",
                 from work []: 2 (100 %)
               main: 5 (100 %), own 0 %
                 to work []: 5 (100 %)
-              no-call-lines: the profile has lines only for the code that was running, so that calls have no line
+              no-call-lines: the profile has lines only for the code that was running, so calls have no line
         "#]],
     );
 }
