@@ -135,12 +135,11 @@ impl ConfigReader<'_> {
             .min_by_key(|key| key.span().start);
         let Some(key) = unknown else { return Ok(()) };
         let name = key.get_ref().as_ref();
-        let (message, help) = match closest(name, &known) {
-            Some(meant) => (format!("unknown key `{name}`; did you mean `{meant}`?"), None),
-            None => {
-                let keys = format!("the keys here are {}", known.join(", "));
-                (format!("unknown key `{name}`"), Some(keys))
-            }
+        let (message, help) = if let Some(meant) = closest(name, &known) {
+            (format!("unknown key `{name}`; did you mean `{meant}`?"), None)
+        } else {
+            let keys = format!("the keys here are {}", known.join(", "));
+            (format!("unknown key `{name}`"), Some(keys))
         };
         Err(self.wrong(key.span(), message, help))
     }
