@@ -1,6 +1,8 @@
 //! What compilers do not check, one module per check: documents that name files, files that open with what they are for,
-//! samples that say where they come from, formats that are fuzzed, words that users stop at.
+//! samples that say where they come from, formats that are fuzzed, crates that depend on each other, words that users
+//! stop at.
 
+mod arrows;
 mod fuzz_targets;
 mod links;
 mod machine_paths;
@@ -32,6 +34,7 @@ const CHECKS: &[Check] = &[
     samples::check,
     fuzz_targets::check,
     words::check,
+    arrows::check,
 ];
 
 pub fn run() -> Result<()> {
