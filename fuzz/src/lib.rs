@@ -1,6 +1,70 @@
-//! What every fuzz target does: hand bytes to one reader, whatever they look like.
+//! The fuzz targets: each hands bytes to one reader, whatever they look like.
+//!
+//! All are rows of one table and part of one program, which is linked once: there are dozens.
 
 use perfblame_readers::{FORMATS, Input, ReadOptions};
+
+/// A name that states the property, and what is done with bytes.
+pub type Target = (&'static str, fn(&[u8]));
+
+/// Every target. A target of a format is named after the module of the format.
+pub const TARGETS: &[Target] = &[
+    ("art_trace_never_panics", |data| read("ART trace", data)),
+    ("bpftrace_events_never_panics", |data| read_as_both("bpftrace events", data)),
+    ("bpftrace_never_panics", |data| read("bpftrace", data)),
+    ("caliper_never_panics", |data| read("Caliper", data)),
+    ("callgrind_never_panics", |data| read("callgrind", data)),
+    ("classes_never_panic", compare_classes),
+    ("cpuprofile_never_panics", |data| read("cpuprofile", data)),
+    ("dhat_never_panics", |data| read("DHAT", data)),
+    ("dtrace_never_panics", |data| read("dtrace", data)),
+    ("firefox_never_panics", |data| read("Firefox Profiler", data)),
+    ("folded_never_panics", |data| read("folded", data)),
+    ("ftrace_never_panics", |data| read_as_both("ftrace", data)),
+    ("ghc_never_panics", |data| read("ghc", data)),
+    ("gprof_never_panics", |data| read("gprof", data)),
+    ("heapprofile_never_panics", |data| read("heapprofile", data)),
+    ("hpctoolkit_never_panics", |data| read("HPCToolkit", data)),
+    ("hprof_text_never_panics", |data| read("hprof text", data)),
+    ("instruments_never_panics", |data| read("instruments", data)),
+    ("jfr_never_panics", |data| read("jfr", data)),
+    ("macos_sample_never_panics", |data| read("macos sample", data)),
+    ("nettrace_never_panics", |data| read("nettrace", data)),
+    ("otlp_never_panics", |data| read("OTLP profiles", data)),
+    ("perf_data_never_panics", |data| read("perf.data", data)),
+    ("perf_script_never_panics", |data| read("perf script", data)),
+    ("perf_trace_never_panics", |data| read_as_both("perf trace", data)),
+    ("perfblame_file_never_panics", |data| read("perfblame", data)),
+    ("perfview_never_panics", |data| read("PerfView XML", data)),
+    ("pmcstat_never_panics", |data| read("pmcstat", data)),
+    ("pprof_legacy_never_panics", |data| read("pprof legacy", data)),
+    ("pprof_never_panics", |data| read("pprof", data)),
+    ("pstats_never_panics", |data| read("pstats", data)),
+    ("pyinstrument_never_panics", |data| read("pyinstrument", data)),
+    ("safari_never_panics", |data| read("safari recording", data)),
+    ("script_never_panics", outline_script),
+    ("simpleperf_never_panics", |data| read("simpleperf", data)),
+    ("source_map_never_panics", perfblame_readers::source_map_never_panics),
+    ("source_never_panics", parse_source),
+    ("speedscope_never_panics", |data| read("speedscope", data)),
+    ("stackprof_never_panics", |data| read("stackprof", data)),
+    ("strace_never_panics", |data| read_as_both("strace", data)),
+    ("tau_never_panics", |data| read("tau", data)),
+    ("timemory_never_panics", |data| read("timemory", data)),
+    ("trace_event_never_panics", |data| read("trace event", data)),
+    ("traces_never_panic", read_trace),
+    ("v8_log_never_panics", |data| read("v8 log", data)),
+    ("vsprof_never_panics", |data| read("vsprof", data)),
+    ("vtune_never_panics", |data| read("vtune", data)),
+    ("xctrace_never_panics", |data| read("xctrace", data)),
+    ("xperf_never_panics", |data| read("xperf", data)),
+];
+
+/// Reads `data` as a format that can be a trace of the operating system, and as that.
+fn read_as_both(name: &str, data: &[u8]) {
+    read(name, data);
+    read_trace(data);
+}
 
 /// Reads `data` as the format called `name`, in the most demanding way: every grain, times kept.
 pub fn read(name: &str, data: &[u8]) {

@@ -16,7 +16,8 @@ const USAGE: &str = "\
 usage: cargo xtask <command>
 
   setup             install the tools of the end-to-end tests (Debian packages, Go and npm tools), build the Java agent
-  test              set up, then format, lints, unit and end-to-end tests, docs, tidy checks
+  test              set up, then format, lints, unit and end-to-end tests, docs, tidy checks, a few
+                    seconds of each fuzz target
   test --unit       format, lints, unit tests and tidy checks; installs nothing
   sandbox PROGRAM [ARGUMENT…]
                     run a program as the tests run: empty home, empty temporary folder, no left-over tools

@@ -6,7 +6,7 @@ mod notes;
 use anyhow::Result;
 
 use crate::sandbox::Sandbox;
-use crate::{setup, shell, tidy};
+use crate::{fuzz, setup, shell, tidy};
 use notes::Notes;
 
 /// Format, lints, unit tests, tidy checks; needs nothing but Rust and a C compiler.
@@ -37,8 +37,7 @@ pub fn everything() -> Result<()> {
     let mut docs = shell::command("cargo", &["doc", "--workspace", "--no-deps"])?;
     docs.env("RUSTDOCFLAGS", "-D warnings");
     shell::run_command(docs)?;
-    // Fuzz targets must at least build; running them is `cargo xtask fuzz`.
-    shell::run("cargo", &["check", "--manifest-path", "fuzz/Cargo.toml"])
+    fuzz::briefly()
 }
 
 /// Runs the tests of the workspace, and says what they noted about themselves.

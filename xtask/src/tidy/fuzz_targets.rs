@@ -1,7 +1,10 @@
 //! Formats and fuzz targets belong to each other: every format has a target named after its module, every target has a
-//! format or stands in a list of others, and every target is built.
+//! format or stands in a list of others, and every target has stored inputs to start from.
+
+use std::collections::BTreeSet;
 
 use super::{TrackedFile, text_of};
+use crate::fuzz;
 
 /// Targets that fuzz something else than one format.
 const OTHERS: &[&str] = &[
@@ -14,11 +17,10 @@ const OTHERS: &[&str] = &[
 
 pub fn check(files: &[TrackedFile]) -> Vec<String> {
     let formats = formats(text_of(files, "crates/readers/src/formats.rs"));
-    let names = files.iter().filter_map(|file| {
-        file.path.strip_prefix("fuzz/fuzz_targets/")?.strip_suffix(".rs").map(str::to_owned)
-    });
-    let built = binaries(text_of(files, "fuzz/Cargo.toml"));
-    disagreements(&formats, &names.collect::<Vec<_>>(), &built)
+    let targets = fuzz::names(text_of(files, "fuzz/src/lib.rs"));
+    let seeds = files.iter().filter_map(|file| file.path.strip_prefix("fuzz/seeds/"));
+    let seeds: BTreeSet<&str> = seeds.filter_map(|path| Some(path.split_once('/')?.0)).collect();
+    disagreements(&formats, &targets, &seeds)
 }
 
 /// The modules of formats, from the rows of their table.
@@ -27,37 +29,28 @@ fn formats(table: &str) -> Vec<String> {
     rows.map(|row| row.rsplit("::").next().unwrap_or(row).to_owned()).collect()
 }
 
-/// The binaries of a manifest, by their names.
-fn binaries(manifest: &str) -> Vec<String> {
-    let blocks = manifest.split("[[bin]]").skip(1);
-    let names = blocks.filter_map(|block| {
-        block.lines().find_map(|line| line.strip_prefix("name = \"")?.strip_suffix('"'))
-    });
-    names.map(str::to_owned).collect()
-}
-
-fn disagreements(formats: &[String], targets: &[String], built: &[String]) -> Vec<String> {
+fn disagreements(formats: &[String], targets: &[String], seeds: &BTreeSet<&str>) -> Vec<String> {
     let mut findings = Vec::new();
     if formats.is_empty() {
         findings.push("crates/readers/src/formats.rs: no row of a format was found".to_owned());
     }
     for format in formats {
         if !targets.contains(&format!("{format}_never_panics")) {
-            findings.push(format!("fuzz/fuzz_targets has no {format}_never_panics.rs"));
+            findings.push(format!("fuzz/src/lib.rs has no target {format}_never_panics"));
         }
     }
     for target in targets {
         let format = target.strip_suffix("_never_panics");
         let known = format.is_some_and(|format| formats.iter().any(|known| known == format));
         if !known && !OTHERS.contains(&target.as_str()) {
-            findings.push(format!("fuzz/fuzz_targets/{target}.rs fuzzes no format"));
+            findings.push(format!("fuzz/src/lib.rs: {target} fuzzes no format"));
         }
-        if !built.contains(target) {
-            findings.push(format!("fuzz/Cargo.toml does not build {target}"));
+        if !seeds.contains(target.as_str()) {
+            findings.push(format!("fuzz/seeds/{target}: no stored inputs"));
         }
     }
-    for target in built.iter().filter(|target| !targets.contains(target)) {
-        findings.push(format!("fuzz/Cargo.toml builds {target}, which is not there"));
+    for seeds in seeds.iter().filter(|seeds| targets.iter().all(|target| target != *seeds)) {
+        findings.push(format!("fuzz/seeds/{seeds}: there is no such target"));
     }
     findings
 }
@@ -66,25 +59,21 @@ fn disagreements(formats: &[String], targets: &[String], built: &[String]) -> Ve
 mod tests {
     use super::*;
 
-    fn names(names: &[&str]) -> Vec<String> {
-        names.iter().map(|name| (*name).to_owned()).collect()
-    }
-
     #[test]
     fn both_directions_are_checked() {
         let formats = formats("    pprof::FORMAT,\n    formats::jfr::FORMAT,\n");
-        let built = binaries("[[bin]]\nname = \"pprof_never_panics\"\n[[bin]]\nname = \"gone\"\n");
-        let targets = names(&["pprof_never_panics", "odd_never_panics", "traces_never_panic"]);
+        let targets = ["pprof_never_panics", "odd_never_panics", "traces_never_panic"];
+        let targets = targets.map(str::to_owned);
+        let seeds = BTreeSet::from(["pprof_never_panics", "traces_never_panic", "gone"]);
         assert_eq!(
-            disagreements(&formats, &targets, &built),
+            disagreements(&formats, &targets, &seeds),
             [
-                "fuzz/fuzz_targets has no jfr_never_panics.rs",
-                "fuzz/fuzz_targets/odd_never_panics.rs fuzzes no format",
-                "fuzz/Cargo.toml does not build odd_never_panics",
-                "fuzz/Cargo.toml does not build traces_never_panic",
-                "fuzz/Cargo.toml builds gone, which is not there",
+                "fuzz/src/lib.rs has no target jfr_never_panics",
+                "fuzz/src/lib.rs: odd_never_panics fuzzes no format",
+                "fuzz/seeds/odd_never_panics: no stored inputs",
+                "fuzz/seeds/gone: there is no such target",
             ]
         );
-        assert!(!disagreements(&[], &[], &[]).is_empty());
+        assert!(!disagreements(&[], &[], &BTreeSet::new()).is_empty());
     }
 }

@@ -6,7 +6,7 @@ pub fn check(files: &[TrackedFile]) -> Vec<String> {
     let mut findings = Vec::new();
     for (file, text) in texts(files, "rs") {
         let opens = text.starts_with("//! ") || text.contains("\n//! ");
-        if !opens && !file.starts_with("fuzz/") {
+        if !opens {
             findings
                 .push(format!("{file}: opens without a `//!` paragraph that says what it is for"));
         }
