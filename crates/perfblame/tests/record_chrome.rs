@@ -253,7 +253,7 @@ fn scripts_run_in_the_page_and_their_failures_have_a_place() {
     let said = recorder.fails(&["--url", &url, "--script", "later.js"]);
     assert!(said.contains("error: later.js failed\n  \"no reason\""), "{said}");
     let said = recorder.fails(&["--url", &url, "--script", "away.js"]);
-    assert!(said.contains("the page went elsewhere before the script was done"), "{said}");
+    assert!(said.contains("the page navigated away before the script was done"), "{said}");
     recorder.records(&["--url", &url, "--script", "good.js", "--skip-load"]);
     let functions = recorder.functions("runs/run-1.json.gz");
     assert!(functions.contains("planted") && !functions.contains("early"), "{functions}");
@@ -276,7 +276,7 @@ fn dialogs_are_answered_and_endless_ones_end_with_the_time_given() {
     );
     let recorder = Recorder::new();
     let said = recorder.fails(&["--url", &site.url("/endless"), "--timeout", "12s"]);
-    assert!(said.contains("took longer than 12.0 s"), "{said}");
+    assert!(said.contains("ran into the timeout of 12.0 s"), "{said}");
     assert!(
         said.contains("dialogs of the page were answered with yes; the last one: \"again\""),
         "{said}"
@@ -313,8 +313,8 @@ fn endless_loops_end_with_the_time_given() {
     let recorder = Recorder::new();
     let began = Instant::now();
     let said = recorder.fails(&["--url", &site.url("/"), "--timeout", "3s"]);
-    assert!(said.contains("took longer than 3.0 s"), "{said}");
-    assert!(said.contains("does not answer any more: an endless loop, perhaps"), "{said}");
+    assert!(said.contains("ran into the timeout of 3.0 s"), "{said}");
+    assert!(said.contains("no longer responds; it may be in an endless loop"), "{said}");
     assert!(began.elapsed() < Duration::from_secs(60));
 }
 
@@ -328,10 +328,10 @@ fn pages_that_never_rest_are_recorded_up_to_the_limit() {
     ]);
     let recorder = Recorder::new();
     let said = recorder.records(&["--url", &site.url("/network"), "--rest-limit", "1s"]);
-    assert!(said.contains("the page never came to rest: its network is never quiet"), "{said}");
+    assert!(said.contains("the page never became idle: its network is never quiet"), "{said}");
     let recorder = Recorder::new();
     let said = recorder.records(&["--url", &site.url("/busy"), "--rest-limit", "2s"]);
-    assert!(said.contains("the page never came to rest: its main thread is never quiet"), "{said}");
+    assert!(said.contains("the page never became idle: its main thread is never quiet"), "{said}");
     assert!(recorder.functions("runs/run-1.json.gz").contains("busy"));
 }
 

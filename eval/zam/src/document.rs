@@ -28,7 +28,7 @@ mod tests {
     #[test]
     fn a_document_needs_no_cases() {
         let text = document(&Measured::default(), 1);
-        assert!(text.starts_with("# The experiment"));
+        assert!(text.starts_with("# The ZAM experiment"));
         assert!(text.contains("## Table 6"));
     }
 }
