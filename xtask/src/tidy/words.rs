@@ -1,6 +1,8 @@
 //! Texts that users read avoid words that stop them: documents, string literals outside of tests, and the doc comments
 //! that become help texts. The list says what to write instead.
 
+use std::path::Path;
+
 use super::TrackedFile;
 
 /// A word or phrase in lower case, and what to write instead. It is found at word boundaries; one that ends in a letter
@@ -69,14 +71,15 @@ pub fn check(files: &[TrackedFile]) -> Vec<String> {
 
 /// The texts of a file that users read, each with the line it begins in.
 fn read_by_users(path: &str, text: &str) -> Vec<(usize, String)> {
+    let ends_in = |end: &str| Path::new(path).extension().is_some_and(|it| it == end);
     let top = ["README.md", "CHANGELOG.md", "CONTRIBUTING.md", "ARCHITECTURE.md"];
     let prose = ["docs/", "examples/", "eval/"].iter().any(|folder| path.starts_with(folder));
-    if path.ends_with(".md") && (prose || top.contains(&path)) {
+    if ends_in("md") && (prose || top.contains(&path)) {
         return (1..).zip(text.lines().map(str::to_owned)).collect();
     }
     let code = ["crates/", "eval/", "benches/", "xtask/"].iter().any(|it| path.starts_with(it));
     let is_test = path.contains("tests") || path.starts_with("crates/fixtures/");
-    if !path.ends_with(".rs") || !path.contains("/src/") || !code || is_test || is_this(path) {
+    if !ends_in("rs") || !path.contains("/src/") || !code || is_test || is_this(path) {
         return Vec::new();
     }
     let text = text.split("#[cfg(test)]\nmod tests {").next().unwrap_or(text);
