@@ -3,6 +3,7 @@
 #![cfg(unix)]
 #![allow(clippy::unwrap_used, reason = "a test that cannot read the tour has failed")]
 
+use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -62,18 +63,18 @@ fn the_tour_shows_what_its_commands_print() {
     let mut tour = String::new();
     for part in parts() {
         match part {
-            Err(line) => tour.push_str(&format!("{line}\n")),
+            Err(line) => writeln!(tour, "{line}").unwrap(),
             Ok(block) => {
                 tour.push_str("```console\n");
                 for (command, shown) in &block.commands {
-                    tour.push_str(&format!("$ {command}\n"));
+                    writeln!(tour, "$ {command}").unwrap();
                     let printed = if block.varies {
                         shown.join("\n")
                     } else {
                         String::from_utf8(run(command).stdout).unwrap()
                     };
                     if !printed.trim().is_empty() {
-                        tour.push_str(&format!("{}\n", printed.trim_end()));
+                        writeln!(tour, "{}", printed.trim_end()).unwrap();
                     }
                 }
                 tour.push_str("```\n");
@@ -108,9 +109,7 @@ fn what_varies_has_the_words_that_are_shown() {
 /// A line in which every word with a digit is the same.
 #[cfg(feature = "e2e")]
 fn without_numbers(line: &str) -> String {
-    let word = |word: &str| match word.contains(|c: char| c.is_ascii_digit()) {
-        true => "N".to_owned(),
-        false => word.to_owned(),
-    };
-    line.split_whitespace().map(word).collect::<Vec<String>>().join(" ")
+    let is_number = |word: &str| word.contains(|c: char| c.is_ascii_digit());
+    let words = line.split_whitespace().map(|word| if is_number(word) { "N" } else { word });
+    words.collect::<Vec<&str>>().join(" ")
 }
