@@ -54,7 +54,10 @@ pub fn run_logged(
     }
 }
 
-/// Ends a child and its group: asks first, then kills.
+/// How long the rest of a killed group may take to go. Processes that nobody reaps stay in it.
+const LAST_WAIT: Duration = Duration::from_secs(1);
+
+/// Ends a child and its group: asks first, then kills, and waits until the group has gone, with all it had open.
 pub fn end(child: &mut Child) {
     signal(child, Ending::Ask);
     let until = Instant::now() + GRACE;
@@ -64,6 +67,10 @@ pub fn end(child: &mut Child) {
     signal(child, Ending::Kill);
     let _ = child.kill();
     let _ = child.wait();
+    let until = Instant::now() + LAST_WAIT;
+    while Instant::now() < until && has_members(child) {
+        std::thread::sleep(TICK);
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -81,5 +88,18 @@ fn signal(child: &Child, how: Ending) {
     }
 }
 
+/// Whether a process of the child's group is left.
+#[cfg(unix)]
+fn has_members(child: &Child) -> bool {
+    use rustix::process::{Pid, test_kill_process_group};
+    let group = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
+    group.is_some_and(|group| test_kill_process_group(group).is_ok())
+}
+
 #[cfg(not(unix))]
 fn signal(_: &Child, _: Ending) {}
+
+#[cfg(not(unix))]
+fn has_members(_: &Child) -> bool {
+    false
+}
