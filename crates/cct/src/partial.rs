@@ -239,18 +239,18 @@ impl PartialReport {
         let warning = |code: &str, message: &str, stacks: &PartialStacks| {
             (stacks.stacks > 0).then(|| Warning {
                 code: code.to_owned(),
-                message: format!("{message}; they are below {TRUNCATED}"),
+                message: format!("{message}; they are kept below {TRUNCATED}"),
                 count: stacks.stacks as u64,
             })
         };
         let waiting = warning(
             WAITING,
-            "stacks without their outermost frames fit nowhere in the tree",
+            "stacks without their outermost frames do not fit into the tree",
             &self.waiting,
         );
         let ambiguous = warning(
             AMBIGUOUS,
-            "stacks without their outermost frames fit in several places of the tree",
+            "stacks without their outermost frames fit into the tree in several places",
             &self.ambiguous,
         );
         waiting.into_iter().chain(ambiguous)

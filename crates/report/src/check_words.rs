@@ -40,15 +40,12 @@ fn compared_line(compared: &Compared, unicode: bool) -> String {
     if let Some(change) = first.changes.first() {
         let _ = write!(line, ": {}", place(change));
         if change.function != first.function.name {
-            let _ = write!(
-                line,
-                ", which made {} {}",
-                words.name(&first.function),
-                words.kind(first.kind)
-            );
+            let name = words.name(&first.function);
+            let _ = write!(line, ", which {}", words.effect(first.kind, &name));
         }
     } else {
-        let _ = write!(line, ": {} is {}", words.name(&first.function), words.kind(first.kind));
+        let (name, state) = (words.name(&first.function), words.state(first.kind));
+        let _ = write!(line, ": {name} {state}");
         if matches!(compared.code.finding, Blame::Unexplained | Blame::Unchanged) {
             line = format!("not your change: {line}, and no changed code explains it");
         } else if compared.is_unreached() {

@@ -101,6 +101,32 @@ impl<'a> Words<'a> {
         }
     }
 
+    /// How a function changed, as the end of a sentence that begins with its name.
+    pub fn state(self, kind: SuspectKind) -> String {
+        let words = self.kind(kind);
+        match words {
+            "costs more" | "costs less" | "waits longer" | "moved" => words.to_owned(),
+            _ => format!("is {words}"),
+        }
+    }
+
+    /// What a code change did to a function, as the end of a sentence that begins with the change.
+    pub fn effect(self, kind: SuspectKind, name: &str) -> String {
+        let time = is_time(self.metric);
+        match kind {
+            SuspectKind::Slower if time => format!("made {name} slower"),
+            SuspectKind::Slower => format!("made {name} cost more"),
+            SuspectKind::MoreCalls => format!("caused more calls of {name}"),
+            SuspectKind::New => format!("caused new calls of {name}"),
+            SuspectKind::Waits => format!("made {name} wait longer"),
+            SuspectKind::Moved => format!("moved cost to {name}"),
+            SuspectKind::Faster if time => format!("made {name} faster"),
+            SuspectKind::Faster => format!("made {name} cost less"),
+            SuspectKind::FewerCalls => format!("caused fewer calls of {name}"),
+            SuspectKind::Gone => format!("removed the calls of {name}"),
+        }
+    }
+
     /// How a function changed, with the number of calls where that is the point.
     pub fn kind_with_calls(self, suspect: &Suspect) -> String {
         let kind = self.kind(suspect.kind);
@@ -322,7 +348,8 @@ fn explain(diff: &Diff, words: Words<'_>, line: &mut GrowingLine) {
     line.words(&format!(" ({})", words.kind(second.kind)));
     if !rest.is_empty() {
         let share: f64 = rest.iter().map(|suspect| suspect.share).sum();
-        line.words(&format!("; {} in {} more", in_percent(share), rest.len()));
+        let others = counted(rest.len() as u64, "more function", "more functions");
+        line.words(&format!("; {} in {others}", in_percent(share)));
     }
 }
 
@@ -408,4 +435,42 @@ fn most_of_it(diff: &Diff) -> Option<(&RuntimeCost, f64)> {
 /// As much of a commit's id as people use.
 pub fn short_commit(id: &str) -> &str {
     id.get(..10).filter(|_| id.len() >= 40).unwrap_or(id)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kind_of_change_makes_a_sentence() {
+        let said = |unit: Unit, name: &str| {
+            let metric = Metric::exact(name, unit);
+            let words = Words { metric: &metric, unicode: true, name_width: 60 };
+            let kinds = [
+                SuspectKind::Slower,
+                SuspectKind::MoreCalls,
+                SuspectKind::New,
+                SuspectKind::Waits,
+                SuspectKind::Faster,
+                SuspectKind::FewerCalls,
+                SuspectKind::Gone,
+            ];
+            let sentence =
+                |kind| format!("f {}; a {}\n", words.state(kind), words.effect(kind, "f"));
+            kinds.map(sentence).concat()
+        };
+        let time = expect_test::expect![[r"
+            f is slower; a made f slower
+            f is called more often; a caused more calls of f
+            f is new; a caused new calls of f
+            f waits longer; a made f wait longer
+            f is faster; a made f faster
+            f is called less often; a caused fewer calls of f
+            f is gone; a removed the calls of f
+        "]];
+        time.assert_eq(&said(Unit::Nanoseconds, "wall"));
+        let memory = said(Unit::Bytes, "allocated");
+        assert!(memory.starts_with("f costs more; a made f cost more\n"), "{memory}");
+        assert!(memory.contains("f costs less; a made f cost less\n"), "{memory}");
+    }
 }

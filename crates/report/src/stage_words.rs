@@ -158,7 +158,7 @@ pub fn score_sentence(stages: &Stages) -> String {
             format!("{runs} of the same code overlap by {same}")
         }
         None => format!(
-            "{same} counts as the same, because there are not several runs of the same code"
+            "Without several runs of the same code, an overlap of {same} counts as the same"
         ),
     };
     let adjusted = stages.weights.len();

@@ -44,7 +44,7 @@ fn the_paths_to_the_suspects() {
         &answers::regressed(),
         &expect![[r#"
         digraph perfblame {
-          graph [label="4.10 s → 6.30 s (+54 %): 87 % of it is utf, called from layer (new), 2 paths; 9.0 % is (anonymous)\nin loop.js:19 (called more often); 3.0 % in 1 more", labelloc=t];
+          graph [label="4.10 s → 6.30 s (+54 %): 87 % of it is utf, called from layer (new), 2 paths; 9.0 % is (anonymous)\nin loop.js:19 (called more often); 3.0 % in 1 more function", labelloc=t];
           node [shape=box];
           n0 [label="(root)\n4.10 s → 6.30 s", tooltip="(root)"];
           n1 [label="queryRenderedFeatures\nmap.js:41", tooltip="queryRenderedFeatures\nmap.js:41"];

@@ -21,7 +21,7 @@ fn a_slowdown() {
     check(
         &answers::regressed(),
         &expect![[r#"
-            🔴 **Slower**: 4.10 s → 6.30 s (+54 %): 87 % of it is <code>utf</code>, called from <code>layer</code> (new), 2 paths; 9.0 % is <code>(anonymous) in loop.js:19</code> (called more often); 3.0 % in 1 more
+            🔴 **Slower**: 4.10 s → 6.30 s (+54 %): 87 % of it is <code>utf</code>, called from <code>layer</code> (new), 2 paths; 9.0 % is <code>(anonymous) in loop.js:19</code> (called more often); 3.0 % in 1 more function
 
             | # | function | change | share | before → after | how |
             |--:|---|--:|--:|---|---|
@@ -244,7 +244,7 @@ fn stages() {
 
             </details>
 
-            The trees score 57.1 of 100: numbers of calls overlap by 99 %, costs per call overlap by 95 %, costs overlap by 90 %, and 90 % of the contexts before and 75 % of those after are common; the score is the product. 95 % counts as the same, because there are not several runs of the same code; with 1 context set aside, the overlap is 97 %.
+            The trees score 57.1 of 100: numbers of calls overlap by 99 %, costs per call overlap by 95 %, costs overlap by 90 %, and 90 % of the contexts before and 75 % of those after are common; the score is the product. Without several runs of the same code, an overlap of 95 % counts as the same; with 1 context set aside, the overlap is 97 %.
 
             <sub>metric <code>wall</code> · 1 run before, 1 after · +160 ms (+30.0 ms to +290 ms) · threshold 40.0 ms</sub>
         "#]],

@@ -24,7 +24,7 @@ fn a_slowdown_at_80_columns() {
         80,
         &expect![[r#"
             4.10 s → 6.30 s (+54 %): 87 % of it is utf, called from layer (new), 2 paths;
-            9.0 % is (anonymous) in loop.js:19 (called more often); 3.0 % in 1 more
+            9.0 % is (anonymous) in loop.js:19 (called more often); 3.0 % in 1 more function
 
               before    3 runs, 4.08 s to 4.19 s  ⡄⡀                    old
               after     3 runs, 6.29 s to 6.31 s                     ⢰  new
@@ -79,7 +79,7 @@ fn a_slowdown_at_200_columns() {
         &answers::regressed(),
         200,
         &expect![[r#"
-            4.10 s → 6.30 s (+54 %): 87 % of it is utf, called from layer (new), 2 paths; 9.0 % is (anonymous) in loop.js:19 (called more often); 3.0 % in 1 more
+            4.10 s → 6.30 s (+54 %): 87 % of it is utf, called from layer (new), 2 paths; 9.0 % is (anonymous) in loop.js:19 (called more often); 3.0 % in 1 more function
 
               before    3 runs, 4.08 s to 4.19 s  ⡄⡀                    old
               after     3 runs, 6.29 s to 6.31 s                     ⢰  new
@@ -131,7 +131,7 @@ fn a_slowdown_in_ascii() {
     assert!(text.is_ascii(), "{text}");
     expect![[r#"
         4.10 s -> 6.30 s (+54 %): 87 % of it is utf, called from layer (new), 2 paths;
-        9.0 % is (anonymous) in loop.js:19 (called more often); 3.0 % in 1 more
+        9.0 % is (anonymous) in loop.js:19 (called more often); 3.0 % in 1 more function
 
           before    3 runs, 4.08 s to 4.19 s  :.                    old
           after     3 runs, 6.29 s to 6.31 s                     3  new
@@ -314,7 +314,7 @@ fn what_is_folded_is_said() {
     expect![[r#"
         4.00 s → 6.00 s (+50 %): 50 % of it is alloc::collecti…:BTreeMap<K,V>::insert_1,
         called from level_30 (slower); 25 % is alloc::collecti…:BTreeMap<K,V>::insert_2
-        (slower); 88 % in 12 more
+        (slower); 88 % in 12 more functions
 
           before    5 runs, 4.00 s  ⡇                     old
           after     5 runs, 6.00 s                     ⢸  new
@@ -437,7 +437,7 @@ fn stages() {
 
             The trees score 57.1 of 100: numbers of calls overlap by 99 %, costs per call overlap by 95 %, costs
             overlap by 90 %, and 90 % of the contexts before and 75 % of those after are common; the score is
-            the product. 95 % counts as the same, because there are not several runs of the same code; with 1
+            the product. Without several runs of the same code, an overlap of 95 % counts as the same; with 1
             context set aside, the overlap is 97 %.
         "#]],
     );
