@@ -70,7 +70,7 @@ function answer() {
   row("change", signed(change), [grown(change, D.before.total[0]), range(low, high, signed), chance(D.p)].filter(t => t).join(", "), tone(change));
   $("totals").append(list, dots([D.before.totals, D.after.totals], [D.before.total, D.after.total]));
   $("totals").className = "panel";
-  if (D.runs_needed) $("totals").after(element("p", `These runs are not enough. About ${counted(D.runs_needed, "run")} on each side would be.`));
+  if (D.runs_needed) $("totals").after(element("p", `These runs are too few. About ${counted(D.runs_needed, "run")} on each side would be enough.`));
 }
 
 const SIGNS = { slower: "▲", "more-calls": "×", new: "+", waits: "◷", moved: "⇢", faster: "▼", "fewer-calls": "÷", gone: "−" };
@@ -116,7 +116,7 @@ function suspect(s, kind) {
   card.append(parts("div", "",
     parts("div", "number", element("span", signed(delta), "delta " + tone(delta)), element("span", `  ${arrow(s.before, s.after)}`)),
     bar, element("div", share),
-    element("div", [range(low, high, signed), chance(s.p) || "chance not excluded"].filter(t => t).join(", "), "soft number")));
+    element("div", [range(low, high, signed), chance(s.p) || "may be noise"].filter(t => t).join(", "), "soft number")));
   card.append(dots(s.runs, []));
 
   const wide = element("div", "", "wide");

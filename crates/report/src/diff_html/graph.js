@@ -133,7 +133,7 @@ function callGraph() {
   section.querySelector("h2").textContent = critical ? "Critical graph" : "Paths to the suspects";
   section.querySelector(".note").textContent = (critical
     ? `Calls that got slower by ${value(D.graph.threshold)} or more; filled ones are causes. `
-    : "Callers above callees; filled ones are suspects. Lines are thicker where more was added. ") + said;
+    : "Callers above callees; filled ones are suspects. The thicker a line, the more cost was added. ") + said;
   section.querySelector(".sheet").setAttribute("aria-label", section.querySelector("h2").textContent);
   section.querySelector(".sheet").hidden = !calls.length;
   if (calls.length) drawCalls(calls, section.querySelector(".sheet"));

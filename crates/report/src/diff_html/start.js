@@ -20,9 +20,9 @@ function choose(id, name) {
 answer();
 suspects("suspects", D.suspects, "more", {
   regressed: "Nothing stands out: the cost is spread too thinly to name a function.",
-  improved: "Nothing got slower beyond chance.",
-  unchanged: "Nothing got slower beyond chance.",
-  inconclusive: "The runs do not tell apart what got slower from chance.",
+  improved: "Nothing got slower by more than noise.",
+  unchanged: "Nothing got slower by more than noise.",
+  inconclusive: "These runs cannot separate a slowdown from noise.",
 }[D.verdict]);
 suspects("improvements", D.improvements, "less");
 suspects("moved", D.moved, "soft");

@@ -160,7 +160,7 @@ function legend() {
     const used = new Set();
     for (let i = 0; i < N; i++) if (group[i] >= 0 && widths[i] > 0) used.add(F.layer[group[i]]);
     keys.push(...[...used].sort((a, b) => a - b).map(layerKey));
-    keys.push(element("span", scale === "share" ? "width: share of all" : "width: cost, before and after on one ruler"));
+    keys.push(element("span", scale === "share" ? "width: share of all" : "width: cost, before and after on one scale"));
   }
   const seen = new Set(fate);
   for (const k of [1, 2, 3, 4]) {
@@ -210,7 +210,7 @@ function search() {
   marked = [];
   if (!text) { found.textContent = ""; flame.find(null); return; }
   const test = finder(text);
-  if (!test) { found.textContent = "not a regular expression"; return; }
+  if (!test) { found.textContent = "invalid regular expression"; return; }
   const hits = F.name.map((name, f) => test(name) || test(F.place[f]));
   // A match below a match is part of it already.
   const inside = new Uint8Array(N), rows = [], sums = [0, 0], functions = new Set();

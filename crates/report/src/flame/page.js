@@ -63,7 +63,7 @@ function search() {
   const text = $("search").value.trim(), found = $("found");
   if (!text) { found.textContent = ""; graph.find(null); return; }
   const test = finder(text);
-  if (!test) { found.textContent = "not a regular expression"; return; }
+  if (!test) { found.textContent = "invalid regular expression"; return; }
   const functions = D.functions.map(f => test(f.name) || !!f.place && test(f.place));
   // A match below a match is part of it already.
   let cost = 0;

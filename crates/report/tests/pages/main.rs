@@ -109,7 +109,7 @@ fn search_counts_what_it_finds_and_goes_there() {
         "search" | "" | null
         "search" | "2 contexts of 1 function: 0 s → 171 ms (+171 ms)" | null
         "search" | "2 contexts of 2 functions: 64.0 ms → 79.0 ms (+15.0 ms)" | null
-        "search" | "not a regular expression" | null
+        "search" | "invalid regular expression" | null
         "search" | "nothing found" | null
         "scroll" | "2 contexts of 1 function: 0 s → 171 ms (+171 ms)" | "utf"
         "scroll" | "" | "utf"
