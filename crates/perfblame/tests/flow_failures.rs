@@ -51,9 +51,10 @@ fn check(stage: &Stage, step: &Value, page: &str, why: &str) {
     let failure = failure(stage, step.clone());
     let text = stage.without_port(&format!("{failure}\n{}", failure.details()));
     // How much time it was given depends on the machine.
-    let time = text.split(", within ").nth(1).and_then(|rest| rest.split('\n').next());
-    let time = time.map(|time| format!(", within {time}\n"));
-    let text = time.map_or_else(|| text.clone(), |time| text.replace(&time, ", within TIME\n"));
+    let time = text.split("timed out after ").nth(1).and_then(|rest| rest.split(": ").next());
+    let time = time.map(|time| format!("timed out after {time}: "));
+    let text =
+        time.map_or_else(|| text.clone(), |time| text.replace(&time, "timed out after TIME: "));
     assert_eq!(text, wanted, "{step}");
 }
 
@@ -65,57 +66,57 @@ fn failures_say_which_step_and_why() {
     for (step, why) in [
         (
             json!({ "type": "click", "selectors": ["#missing", ["my-app", "#none"], "aria/Nobody"], "offsetX": 1, "offsetY": 1 }),
-            "no element was found, within TIME",
+            "timed out after TIME: no element was found",
         ),
-        (click("#hidden"), "an element was found, but it is not visible, within TIME"),
-        (click("#never"), "an element was found, but it is disabled, within TIME"),
+        (click("#hidden"), "timed out after TIME: an element was found, but it is not visible"),
+        (click("#never"), "timed out after TIME: an element was found, but it is disabled"),
         (
             click("##"),
             "no selector can be used: SyntaxError: Failed to execute 'querySelectorAll' on 'Document': '##' is not a valid selector.",
         ),
         (
             json!({ "type": "click", "selectors": ["##", "#missing"], "offsetX": 1, "offsetY": 1 }),
-            "no element was found, and some selectors cannot be used: SyntaxError: Failed to execute 'querySelectorAll' on 'Document': '##' is not a valid selector., within TIME",
+            "timed out after TIME: no element was found, and some selectors cannot be used: SyntaxError: Failed to execute 'querySelectorAll' on 'Document': '##' is not a valid selector.",
         ),
         (
             json!({ "type": "click", "selectors": ["#save"], "frame": [0, 7], "offsetX": 1, "offsetY": 1 }),
-            "there is no frame [0, 7], within TIME",
+            "timed out after TIME: there is no frame [0, 7]",
         ),
         (
             json!({ "type": "hover", "selectors": ["#save"], "target": "http://localhost/nowhere" }),
-            "there is no page or frame at http://localhost/nowhere, within TIME",
+            "timed out after TIME: there is no page or frame at http://localhost/nowhere",
         ),
         (
             json!({ "type": "change", "selectors": ["#text"], "value": "x" }),
-            "an element was found, but it does not accept a value, within TIME",
+            "timed out after TIME: an element was found, but it does not accept a value",
         ),
         (
             json!({ "type": "change", "selectors": ["#fruit"], "value": "cherry" }),
-            "the list has no value \"cherry\", within TIME",
+            "timed out after TIME: the list has no value \"cherry\"",
         ),
         (
             json!({ "type": "waitForElement", "selectors": ["aria/Same"], "operator": "==", "count": 3 }),
-            "2 elements were found (wanted: exactly 3), within TIME",
+            "timed out after TIME: 2 elements were found (wanted: exactly 3)",
         ),
         (
             json!({ "type": "waitForElement", "selectors": ["#save"], "attributes": { "id": "x" } }),
-            "1 element was found, but not with these attributes (wanted: at least 1), within TIME",
+            "timed out after TIME: 1 element was found, but not with these attributes (wanted: at least 1)",
         ),
         (
             json!({ "type": "waitForElement", "selectors": ["#save"], "visible": false }),
-            "1 element was found (wanted: not at least 1), within TIME",
+            "timed out after TIME: 1 element was found (wanted: not at least 1)",
         ),
         (
             json!({ "type": "waitForExpression", "expression": "missing.value" }),
-            "the expression threw ReferenceError: missing is not defined, within TIME",
+            "timed out after TIME: the expression threw ReferenceError: missing is not defined",
         ),
         (
             json!({ "type": "waitForExpression", "expression": "0" }),
-            "the expression was not true, within TIME",
+            "timed out after TIME: the expression was not true",
         ),
         (
             json!({ "type": "waitForExpression", "expression": "while (true);" }),
-            "the expression threw SyntaxError: Unexpected token 'while', within TIME",
+            "timed out after TIME: the expression threw SyntaxError: Unexpected token 'while'",
         ),
         (stays, "no navigation happened"),
         (
@@ -128,7 +129,7 @@ fn failures_say_which_step_and_why() {
         ),
         (
             json!({ "type": "waitForExpression", "expression": "(() => { while (true); })()", "timeout": 700 }),
-            "the page does not respond, within TIME",
+            "timed out after TIME: the page does not respond",
         ),
     ] {
         check(&stage, &step, "index.html", why);

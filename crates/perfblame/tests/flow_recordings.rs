@@ -92,7 +92,7 @@ fn flows_come_from_standard_input_and_fail_in_words() {
     let place = folder.path().join("runs").display().to_string();
     expect![[r#"
         error: step 2 of 2 (click) failed
-          no element was found, within 5 s
+          timed out after 5 s: no element was found
           selectors: #nothing-here
           page: URL
           screenshot: FOLDER/run-1.step-2.png

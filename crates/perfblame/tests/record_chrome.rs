@@ -276,7 +276,7 @@ fn dialogs_are_answered_and_endless_ones_end_with_the_time_given() {
     );
     let recorder = Recorder::new();
     let said = recorder.fails(&["--url", &site.url("/endless"), "--timeout", "12s"]);
-    assert!(said.contains("ran into the timeout of 12.0 s"), "{said}");
+    assert!(said.contains("exceeded the timeout of 12.0 s"), "{said}");
     assert!(
         said.contains("dialogs of the page were answered with yes; the last one: \"again\""),
         "{said}"
@@ -313,7 +313,7 @@ fn endless_loops_end_with_the_time_given() {
     let recorder = Recorder::new();
     let began = Instant::now();
     let said = recorder.fails(&["--url", &site.url("/"), "--timeout", "3s"]);
-    assert!(said.contains("ran into the timeout of 3.0 s"), "{said}");
+    assert!(said.contains("exceeded the timeout of 3.0 s"), "{said}");
     assert!(said.contains("no longer responds; it may be in an endless loop"), "{said}");
     assert!(began.elapsed() < Duration::from_secs(60));
 }

@@ -74,7 +74,7 @@ pub enum RecordError {
         source: std::io::Error,
     },
     /// The program took longer than it may.
-    #[error("the program ran into the timeout of {:.1} s", .after.as_secs_f64())]
+    #[error("the program exceeded the timeout of {:.1} s", .after.as_secs_f64())]
     TimedOut {
         /// The time it was given.
         after: Duration,

@@ -52,7 +52,7 @@ pub enum ChromeError {
         why: String,
     },
     /// There was no answer in time.
-    #[error("{doing} ran into the timeout of {:.1} s", .after.as_secs_f64())]
+    #[error("{doing} exceeded the timeout of {:.1} s", .after.as_secs_f64())]
     TimedOut {
         /// What was going on.
         doing: String,

@@ -264,7 +264,7 @@ impl<'a> Replay<'a, '_> {
             if until.check("").is_err() {
                 self.page.session().until().check(&self.doing(step))?;
                 let seconds = time.as_secs_f64();
-                return Err(Stuck::Failed(format!("{last}, within {seconds} s")));
+                return Err(Stuck::Failed(format!("timed out after {seconds} s: {last}")));
             }
             pause = pauses.next().copied().unwrap_or(pause);
             std::thread::sleep(Duration::from_millis(pause));
