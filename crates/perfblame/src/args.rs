@@ -112,7 +112,7 @@ Examples:
 
 /// Show what is in a profile: hot path, functions, threads.
 ///
-/// The verdict comes first: what the file is, how long it took, how many samples and threads it has, and where the time
+/// The verdict comes first: what the file is, how long the recording is, how many samples and threads it has, and where the time
 /// goes. The hot path, the most expensive functions and the threads by role follow. The options below show one thing only.
 #[derive(ClapArgs)]
 #[expect(
@@ -225,7 +225,7 @@ pub struct ConvertArgs {
     /// The first frame of folded stacks: none, process or thread
     #[arg(long, value_enum, value_name = "ROOTS", hide_possible_values = true)]
     pub roots: Option<RootsArg>,
-    /// How to write names in folded stacks: plain, or stackcollapse as stackcollapse-perf does (default for `perf` samples)
+    /// How to write names in folded stacks: plain, or stackcollapse, as stackcollapse-perf does (default for `perf` samples)
     #[arg(long, value_enum, value_name = "STYLE", hide_possible_values = true)]
     pub style: Option<StyleArg>,
     /// Keep names of script functions as recorded, without names from source maps or the surrounding code

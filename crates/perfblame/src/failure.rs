@@ -205,7 +205,7 @@ fn help(hint: Option<Hint>, has: &str) -> Option<String> {
         Hint::NoMetric => "remove `--metric`".to_owned(),
         Hint::Threads(known) => {
             let shown = known.into_iter().take(8).collect::<Vec<_>>().join(", ");
-            format!("there are {shown}")
+            format!("the threads are {shown}")
         }
         Hint::NoThread => "remove `--thread`".to_owned(),
         Hint::DidYouMean(names) => format!("did you mean {}?", names.join(", ")),

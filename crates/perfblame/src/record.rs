@@ -255,7 +255,7 @@ fn remove_empty(folder: &Path) {
 
 impl RecordArgs {
     fn choice(&self, program: &Program) -> Result<Choice, RecordError> {
-        let because = "you said so".to_owned();
+        let because = "you chose it".to_owned();
         let mut choice = match self.what {
             WhatArg::Auto => choose(program)?,
             WhatArg::Java => Choice { profiler: Profiler::Jfr, because },

@@ -96,7 +96,7 @@ impl Watch for Watching<'_> {
             CheckEvent::Took { runs, all } => {
                 let over = all.saturating_sub(*runs).as_secs_f64() / runs.as_secs_f64().max(1e-9);
                 self.terminal.log(&format!(
-                    "runs took {:.2} s, all but builds {:.2} s: {:.1} % more",
+                    "runs took {:.2} s; everything except builds took {:.2} s, {:.1} % more",
                     runs.as_secs_f64(),
                     all.as_secs_f64(),
                     over * 100.0

@@ -267,7 +267,7 @@ fn grew_in_number(finding: &Finding) -> bool {
 /// A suspect that waits longer. Waits stand after what is busy, where both are of the same size.
 fn wait(joint: &Joint, finding: &Finding) -> Option<Suspect> {
     let note = match finding.kind {
-        SuspectKind::New => "it makes timers or requests that it did not make before",
+        SuspectKind::New => "it starts timers or requests that it did not start before",
         _ => "its timers or requests take longer, and so do the recordings",
     };
     let notes = vec![note.to_owned()];

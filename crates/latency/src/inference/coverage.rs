@@ -45,7 +45,7 @@ impl Coverage {
         }
         if self.broken > 0 {
             builder.warn_many("broken-stacks", self.broken, || {
-                "stacks miss a part of the program; perfblame assumes that their threads did not move"
+                "stacks are incomplete; perfblame assumes that their threads were in the same calls as before"
                     .to_owned()
             });
         }

@@ -467,7 +467,7 @@ fn stacks_that_lack_their_ends_go_on() {
               parse 1x 40 40 40 40 own 0
                 expression 1x 40 40 40 40 own 0
                   term 1x 40 40 40 40 own 40
-            1 broken-stacks: stacks miss a part of the program; perfblame assumes that their threads did not move
+            1 broken-stacks: stacks are incomplete; perfblame assumes that their threads were in the same calls as before
         "]],
     );
 }

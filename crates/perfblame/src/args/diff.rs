@@ -11,7 +11,7 @@ const EXAMPLES: &str = "\
 Examples:
   perfblame diff before.pb.gz after.pb.gz        one run per side: a first guess
   perfblame diff old/ new/                       folders: each file is one run
-  perfblame diff 'base-*.json' 'head-*.json'     patterns, quoted against the shell
+  perfblame diff 'base-*.json' 'head-*.json'     patterns, quoted so that the shell keeps them
   perfblame diff old/ new/ --html report.html    also write an interactive page
   perfblame diff old/ new/ --min-delta 2%        ignore smaller differences
   perfblame diff old/ new/ --metric allocated    memory instead of time
@@ -31,7 +31,8 @@ Exit status: 0 no slowdown, 1 slowdown found, 2 failure.";
 /// call path, cost before and after, 95 % confidence interval, every run as a dot, and how the function changed. Then come
 /// improvements, the runtime's own cost and problems with the input.
 ///
-/// Several runs on each side separate a difference from noise; three are good, five are better. The numbers may differ.
+/// Several runs on each side separate a difference from noise; three are good, five are better. The sides may have different
+/// numbers of runs.
 #[derive(ClapArgs)]
 #[command(after_help = EXAMPLES)]
 pub struct DiffArgs {

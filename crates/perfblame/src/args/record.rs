@@ -118,10 +118,10 @@ pub struct RecordArgs {
         help_heading = "Operating system traces"
     )]
     pub events: Vec<OsEventArg>,
-    /// With `os`, record every system call and every switch; servers can get three times slower
+    /// With `os`, record every system call and every switch; servers can get several times slower
     #[arg(long, help_heading = "Operating system traces")]
     pub full: bool,
-    /// With `os`, do not copy the binaries to the runs; you need the copies after an update or on another machine
+    /// With `os`, do not copy the binaries next to the runs; reading the runs after an update or on another machine needs them
     #[arg(long, help_heading = "Operating system traces")]
     pub without_binaries: bool,
     /// Stop recording at this size while the program continues: `200M`, `2G`; for web pages, the limit of the uncompressed trace
@@ -142,7 +142,7 @@ pub struct RecordArgs {
 /// The kind of program.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum WhatArg {
-    /// Decide by the command
+    /// Choose the profiler by the command
     Auto,
     /// Java: the JVM's flight recorder, in every JVM that a build tool or script starts
     Java,
@@ -190,9 +190,9 @@ fn call_graph(text: &str) -> Result<CallGraphArg, String> {
         None if text == "dwarf" => Ok(CallGraphArg::Dwarf(None)),
         Some(("dwarf", size)) => match bytes(size) {
             Some(bytes) => Ok(CallGraphArg::Dwarf(Some(bytes))),
-            None => Err("between 8 and 65528 bytes of stack can be copied".to_owned()),
+            None => Err("expected 8 to 65528 bytes of stack, such as dwarf,32768".to_owned()),
         },
-        _ => Err("one of auto, fp, dwarf, dwarf,BYTES".to_owned()),
+        _ => Err("expected auto, fp, dwarf or dwarf,BYTES".to_owned()),
     }
 }
 

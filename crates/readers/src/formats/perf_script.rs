@@ -445,7 +445,7 @@ impl<'s> PerfScriptReader<'s> {
     fn end_without_header(&mut self) {
         if self.headers > 0 {
             self.builder.warn("samples-without-header", || {
-                "stacks without a line that names process and event count as one sample each of an unknown thread"
+                "stacks without a line that names the process and the event count as one sample each, of an unknown thread"
                     .to_owned()
             });
         }
