@@ -155,8 +155,8 @@ fn estimate_summary(text: &mut String, measured: &Measured) {
         let _ = writeln!(
             text,
             "- Over the slowest hundredth of calls, the estimate's median error is {:.2} times that of the better mode \
-             ({events}; geometric mean over {} programs), and at most half of it in {} of them; over those of the calls \
-             that are on a stack it is {:.2} times, and at most half in {}.",
+             ({events}; geometric mean over {} programs), and at most half of it in {} of them; counting only \
+             calls that are on a stack, it is {:.2} times, and at most half in {}.",
             geometric_mean(&all),
             all.len(),
             half(&all),
