@@ -201,6 +201,7 @@ impl Places {
         // Where packages come from: Maven has its settings beside its cache.
         kept.extend([in_home(".m2"), in_home(".npmrc")].into_iter().flatten());
         kept.extend(git_folder());
+        kept.extend(pythons());
         // Links lead where they lead; both ends stay.
         let ends: Vec<PathBuf> = kept.iter().filter_map(|path| path.canonicalize().ok()).collect();
         kept.retain(|path| path.exists());
@@ -214,6 +215,14 @@ impl Places {
 fn sysroot() -> Result<PathBuf> {
     let output = shell::command("rustc", &["--print", "sysroot"])?.output().context("rustc")?;
     Ok(PathBuf::from(String::from_utf8_lossy(&output.stdout).trim()))
+}
+
+/// The installations that the tools' environments of Python were made of.
+fn pythons() -> Vec<PathBuf> {
+    let environments = shell::tools().ok().and_then(|tools| std::fs::read_dir(tools).ok());
+    let environments = environments.into_iter().flatten().flatten();
+    let programs = environments.filter_map(|it| it.path().join("bin/python3").canonicalize().ok());
+    programs.filter_map(|program| program.ancestors().nth(2).map(Path::to_owned)).collect()
 }
 
 /// The folder of the repository, which lies elsewhere when the project is a work tree.
