@@ -58,7 +58,7 @@ pub fn description() -> String {
     let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
     let load = load.split_whitespace().nth(1).unwrap_or("unknown").to_owned();
     format!(
-        "a virtual machine with {cores} cores that had other work to do (load {load} when this was written); trust ratios"
+        "a virtual machine with {cores} cores that had other work to do (load {load} when this was written); trust the ratios more than the times"
     )
 }
 
