@@ -1,5 +1,5 @@
-//! Texts that users read avoid words that stop them: documents, string literals outside of tests, and the doc comments
-//! that become help texts. The list says what to write instead.
+//! Texts that users read avoid words that stop them: documents, schemas, pages, string literals outside of tests, and
+//! the doc comments that become help texts. The list says what to write instead.
 
 use std::path::Path;
 
@@ -12,6 +12,7 @@ const FORBIDDEN: &[(&str, &str)] = &[
     ("as of", "of, or since"),
     ("at hand", "available"),
     ("beside", "next to, compared with, or in addition to"),
+    ("beyond chance", "by more than noise"),
     ("by as much", "by the same amount"),
     ("by way of", "through"),
     ("cannot be told", "cannot tell, or inconclusive"),
@@ -34,8 +35,11 @@ const FORBIDDEN: &[(&str, &str)] = &[
     ("no matter of", "does not depend on"),
     ("of its kind", "similar"),
     ("processor time", "CPU time"),
+    ("ran into", "exceeded, or met"),
     ("scatter", "vary, or noise"),
     ("scatters", "varies, or noise"),
+    ("some microseconds", "a few microseconds"),
+    ("some seconds", "a few seconds"),
     ("step over", "skip"),
     ("stepped over", "skipped"),
     ("steps over", "skips"),
@@ -74,8 +78,14 @@ fn read_by_users(path: &str, text: &str) -> Vec<(usize, String)> {
     let ends_in = |end: &str| Path::new(path).extension().is_some_and(|it| it == end);
     let top = ["README.md", "CHANGELOG.md", "CONTRIBUTING.md", "ARCHITECTURE.md"];
     let prose = ["docs/", "examples/", "eval/"].iter().any(|folder| path.starts_with(folder));
-    if ends_in("md") && (prose || top.contains(&path)) {
+    let document = ends_in("md") && (prose || top.contains(&path));
+    let schema = path.starts_with("docs/") && path.ends_with(".schema.json");
+    let in_report = path.starts_with("crates/report/src/");
+    if document || schema || (in_report && ends_in("html")) {
         return (1..).zip(text.lines().map(str::to_owned)).collect();
+    }
+    if in_report && ends_in("js") {
+        return literals(text);
     }
     let code = ["crates/", "eval/", "benches/", "xtask/"].iter().any(|it| path.starts_with(it));
     let is_test = path.contains("tests") || path.starts_with("crates/fixtures/");
@@ -241,5 +251,13 @@ mod tests {
         let code = "/// Says it anew\nstruct A;\n";
         assert_eq!(findings("crates/perfblame/src/args/a.rs", code).len(), 1);
         assert!(findings("crates/cct/src/a.rs", code).is_empty());
+    }
+
+    #[test]
+    fn pages_and_schemas_are_read_too() {
+        assert_eq!(findings("crates/report/src/page.html", "<p>Says it anew</p>\n").len(), 1);
+        assert_eq!(findings("crates/report/src/page.js", "// anew\nshow(\"anew\");\n").len(), 1);
+        assert_eq!(findings("docs/a.schema.json", "{ \"description\": \"anew\" }\n").len(), 1);
+        assert!(findings("crates/cct/src/page.js", "show(\"anew\");\n").is_empty());
     }
 }
