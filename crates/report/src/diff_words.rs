@@ -405,7 +405,7 @@ fn explain_otherwise(diff: &Diff, words: Words<'_>, line: &mut GrowingLine) {
     }
     let path = diff.paths.first().filter(|_| diff.method == Method::Paths);
     if let Some((path, leaf)) = path.and_then(|path| Some((path, path.functions.last()?))) {
-        line.words("most of all on the path to ");
+        line.words("mostly on the path to ");
         line.name(words.name(&leaf.function));
         let new = if path.new { ", new" } else { "" };
         return line.words(&format!(" ({}{new})", words.change(path.cost)));

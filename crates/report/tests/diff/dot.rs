@@ -76,7 +76,7 @@ fn ranked_paths_share_their_beginning() {
         &answers::paths(),
         &expect![[r#"
             digraph perfblame {
-              graph [label="400 ms → 560 ms (+40 %): most of all on the path to fsync (+140 ms, new)\nred: after, blue: before", labelloc=t];
+              graph [label="400 ms → 560 ms (+40 %): mostly on the path to fsync (+140 ms, new)\nred: after, blue: before", labelloc=t];
               node [shape=box];
               n0 [label="main\n15.5 ms → 170 ms", tooltip="main app"];
               n1 [label="send\n5.00 ms → 140 ms", tooltip="send libnet.so"];

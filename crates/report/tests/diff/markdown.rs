@@ -145,7 +145,7 @@ fn ranked_paths() {
     check(
         &answers::paths(),
         &expect![[r#"
-        🔴 **Slower**: 400 ms → 560 ms (+40 %): most of all on the path to <code>fsync</code> (+140 ms, new)
+        🔴 **Slower**: 400 ms → 560 ms (+40 %): mostly on the path to <code>fsync</code> (+140 ms, new)
 
         | # | change | path |
         |--:|--:|---|

@@ -285,7 +285,7 @@ fn ranked_paths() {
         &answers::paths(),
         80,
         &expect![[r#"
-            400 ms → 560 ms (+40 %): most of all on the path to fsync (+140 ms, new)
+            400 ms → 560 ms (+40 %): mostly on the path to fsync (+140 ms, new)
 
               before    1 run, 400 ms  ⡀                     old/run-1.json
               after     1 run, 560 ms                     ⢀  new/run-1.json
