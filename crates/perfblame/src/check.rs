@@ -89,7 +89,7 @@ pub fn init(args: &InitArgs, terminal: &Terminal) -> anyhow::Result<()> {
     }
     let project = init::look(&root);
     output::write(&path, |out| out.write_all(init::text(&project).as_bytes()))?;
-    let kind = if project.kind.is_empty() { "unknown kind of project" } else { &project.kind };
+    let kind = if project.kind.is_empty() { "a project of unknown kind" } else { &project.kind };
     terminal.note(&format!("found {kind}, wrote {}", path.display()));
     terminal.note(if project.workloads.is_empty() {
         "set `run` in it, then try `perfblame check HEAD~1`"

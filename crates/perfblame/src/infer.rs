@@ -15,7 +15,7 @@ pub fn run(args: &InferArgs, terminal: &Terminal) -> anyhow::Result<()> {
     let sources = expand(std::slice::from_ref(&args.trace))?;
     if let [first, _, ..] = &*sources {
         terminal.note(&format!(
-            "{} contains {} traces; this is the first, {}. `perfblame diff` compares folders",
+            "{} contains {} traces; the answer is about the first, {}. `perfblame diff` compares folders",
             args.trace.display(),
             sources.len(),
             first.name()

@@ -22,7 +22,7 @@ Exit status: 0 no slowdown, 1 slowdown found (or inconclusive, with `--fail-on i
 /// Check whether a change made it slower: build, run and compare two revisions.
 ///
 /// perfblame checks out and builds both revisions once, inside the git directory. It runs them alternately as
-/// `perfblame.toml` says, until the answer is clear or the budget is used up. It does not touch your index and working tree.
+/// `perfblame.toml` says, until the answer is clear or the budget is used up. It does not touch your index or working tree.
 #[derive(ClapArgs)]
 #[command(after_help = CHECK_EXAMPLES)]
 pub struct CheckArgs {

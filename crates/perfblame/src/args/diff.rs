@@ -79,7 +79,7 @@ pub struct DiffArgs {
     /// Ignore smaller differences: `5ms`, `2%`, `1.5MiB`, `1000`; default: from the measured noise
     #[arg(long, value_name = "AMOUNT", value_parser = least, help_heading = "Method")]
     pub min_delta: Option<MinDelta>,
-    /// Compare shares of the total, costs per call, or costs as they are
+    /// Compare costs as they are, as shares of the total, or scaled to equal numbers of calls
     #[arg(
         long,
         visible_alias = "normalise",
@@ -145,7 +145,7 @@ pub enum NormalizeArg {
     None,
     /// Shares of the total
     Total,
-    /// Cost per call
+    /// Costs as if every run had made the same number of calls
     Calls,
 }
 

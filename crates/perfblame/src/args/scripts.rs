@@ -14,7 +14,7 @@ pub fn names(raw: bool) -> Names {
 #[derive(ClapArgs)]
 #[command(next_help_heading = "Scripts")]
 pub struct ScriptArgs {
-    /// A folder with source maps, or a single map; repeatable. perfblame always finds maps in scripts, in the trace, next to scripts and next to the profile
+    /// A folder with source maps, or a single map; repeatable. perfblame always looks for maps in scripts, in the trace, next to scripts and next to the profile
     #[arg(long, value_name = "DIR", value_hint = ValueHint::AnyPath)]
     pub source_maps: Vec<PathBuf>,
     /// Show callbacks of timers, animation frames and tasks under the function that requested them

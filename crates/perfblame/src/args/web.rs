@@ -85,7 +85,7 @@ pub struct WebArgs {
     /// Total time for all runs; no pair of runs starts that would exceed it
     #[arg(long, default_value = "10min", value_name = "TIME", value_parser = duration, help_heading = "Runs")]
     pub budget: Duration,
-    /// Fail if a visit takes longer; default: one minute
+    /// Fail if a visit takes longer than this; default: 60 s
     #[arg(long, value_name = "TIME", value_parser = duration, help_heading = "Runs")]
     pub timeout: Option<Duration>,
     /// The folder for the traces; default: a new one below `perfblame-runs`

@@ -15,7 +15,7 @@ pub struct ChromeArgs {
     /// With `chrome`, JavaScript to run in the loaded page; perfblame awaits its promise
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "url", help_heading = "Web pages")]
     pub script: Option<PathBuf>,
-    /// With `chrome`, replay a user flow: the JSON that DevTools' Recorder exports, or - for standard input. With `--url`,
+    /// With `chrome`, replay a user flow: the JSON that DevTools' Recorder exports, or `-` for standard input. With `--url`,
     /// the flow starts there and stays on that site
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with_all = ["script", "command"], help_heading = "Web pages")]
     pub flow: Option<PathBuf>,
