@@ -346,7 +346,7 @@ fn more_calls(random: &mut Random, survey: &Survey, used: &[FramePlace]) -> Resu
         address: candidate.surveyed.address.clone(),
         edit: Edit::Repeat { call: call.span.clone(), times: *again },
         what: format!(
-            "`{}` calls `{}` {} times for once",
+            "`{}` calls `{}` {} times instead of once",
             candidate.place.name,
             callee.name,
             again + 1

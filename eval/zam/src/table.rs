@@ -361,7 +361,7 @@ fn misses(text: &mut String, measured: &Measured, seed: u64) {
         text,
         "## What went wrong\n\nEvery case in which the first suspect is not the cause, or something else is blamed, with {PAIRS} pairs.\n"
     );
-    head(text, &["case", "injected", "time in it after, ms", "outcome", "blamed besides", "why"]);
+    head(text, &["case", "injected", "time in it after, ms", "outcome", "also blamed", "why"]);
     let mut shown = 0;
     for row in &measured.rows {
         let Some(score) = scored(row, Method::Suspects, PAIRS) else { continue };
