@@ -58,7 +58,12 @@ impl Failure {
 
     /// A file or folder that could not be used.
     pub fn io(what: &str, path: &Path, error: &std::io::Error) -> Self {
-        Self::new(format!("cannot {what} {}", path.display()), error)
+        let what = format!("cannot {what} {}", path.display());
+        match error.kind() {
+            std::io::ErrorKind::NotFound => Self::new(what, "there is no such file or folder"),
+            std::io::ErrorKind::PermissionDenied => Self::new(what, "permission denied"),
+            _ => Self::new(what, error),
+        }
     }
 }
 

@@ -80,6 +80,10 @@ impl<'a> Session<'a> {
             None => Input::Empty,
         };
         args.check_os()?;
+        let running = args.running();
+        if program.command.is_empty() && running.is_none() {
+            return Err(RecordError::NoCommand.into());
+        }
         let choice = args.choice(&program)?;
         let folder = args.folder()?;
         Ok(Self {
@@ -88,7 +92,7 @@ impl<'a> Session<'a> {
             cancel,
             choice,
             program,
-            running: args.running(),
+            running,
             settings: args.settings(),
             own_folder: args.output.is_none(),
             folder,

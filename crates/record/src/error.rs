@@ -112,7 +112,9 @@ impl RecordError {
             Self::Browser(error) => error.help(),
             Self::Exists(_) => Some("choose another folder or another name".to_owned()),
             Self::NoProcess(_) => Some("`ps -e` lists running processes".to_owned()),
-            Self::NoCommand => Some("put it after `--`".to_owned()),
+            Self::NoCommand => {
+                Some("put it after `--`: `perfblame record auto -- ./program`".to_owned())
+            }
             Self::Start { source, .. } if source.kind() == std::io::ErrorKind::NotFound => {
                 Some("give the path of a program in this folder: `./NAME`".to_owned())
             }

@@ -47,7 +47,7 @@ pub struct RecordArgs {
     #[arg(value_enum)]
     pub what: WhatArg,
     /// The program and its arguments, after `--`
-    #[arg(last = true, required_unless_present_any = ["pid", "all", "url", "flow"], value_name = "CMD")]
+    #[arg(last = true, value_name = "CMD")]
     pub command: Vec<OsString>,
 
     /// Record this many runs; comparisons need three or more on each side
