@@ -228,7 +228,7 @@ fn two_hundred_thousand_contexts_stay_fluid() {
 fn what_is_folded_is_said() {
     let seen = drive("parts", &made::large(320_000));
     let folded = seen["folded"].as_str().unwrap();
-    assert!(folded.starts_with("20,000 small contexts have no box of their own"), "{folded}");
+    assert!(folded.starts_with("20,000 small contexts are drawn together in grey"), "{folded}");
 }
 
 #[test]
