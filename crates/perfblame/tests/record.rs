@@ -384,7 +384,7 @@ fn a_timeout_leaves_nothing_behind() {
         let output = record(&folder, &[&[what], &rest[..]].concat());
         let said = String::from_utf8(output.stderr).unwrap();
         assert_eq!(output.status.code(), Some(2), "{what}: {said}");
-        assert!(said.contains("ran into the timeout of 0.7 s"), "{what}: {said}");
+        assert!(said.contains("exceeded the timeout of 0.7 s"), "{what}: {said}");
         assert_eq!(processes_with(&marker), [""; 0], "{what}");
         let left: Vec<_> = std::fs::read_dir(folder.path().join("runs")).unwrap().collect();
         assert!(left.is_empty(), "{what}: {left:?}");
