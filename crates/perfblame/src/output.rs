@@ -4,8 +4,10 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use anyhow::Context;
+use anyhow::Context as _;
 use perfblame_disk as disk;
+
+use crate::failure::Failure;
 
 /// The status shells expect of a process that was interrupted: 128 and the number of the signal.
 pub const INTERRUPTED: u8 = 130;
@@ -45,7 +47,21 @@ pub fn write(
     if path.as_os_str() == "-" {
         return to_stdout(content);
     }
-    disk::write(path, content).with_context(|| format!("cannot write {}", path.display()))
+    disk::write(path, content).map_err(|error| unwritten(path, error))
+}
+
+/// Why a file could not be written, in more words than the system's where a folder is missing.
+fn unwritten(path: &Path, error: io::Error) -> anyhow::Error {
+    let what = format!("cannot write {}", path.display());
+    match path.parent() {
+        Some(folder) if error.kind() == io::ErrorKind::NotFound && !folder.exists() => Failure {
+            what,
+            why: format!("there is no folder {}", folder.display()),
+            help: Some("create the folder first, or choose another one".to_owned()),
+        }
+        .into(),
+        _ => anyhow::Error::new(error).context(what),
+    }
 }
 
 /// Writes to standard output.

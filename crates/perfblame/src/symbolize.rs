@@ -28,7 +28,8 @@ pub fn run(args: &SymbolizeArgs, terminal: &Terminal) -> anyhow::Result<()> {
         ReadOptions { grain: Grain::Frames, times: Times::Keep, ..ReadOptions::default() };
     let profile = perfblame_readers::read(input, &options).map_err(fail)?;
     let symbolized = symbolize(profile, &args.debug_dir);
-    let mut said = format!("named {} functions", symbolized.named);
+    let functions = if symbolized.named == 1 { "function" } else { "functions" };
+    let mut said = format!("named {} {functions}", symbolized.named);
     if symbolized.nameless > 0 {
         let _ = write!(said, "; {} are still without a name; missing files:", symbolized.nameless);
     }

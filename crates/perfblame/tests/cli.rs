@@ -187,7 +187,8 @@ fn errors_say_what_failed_why_and_what_to_do() {
         &["show", "server.folded", "-o", "no/such/folder.txt"],
         &expect![[r"
         error: cannot write no/such/folder.txt
-          No such file or directory (os error 2)
+          there is no folder no/such
+          help: create the folder first, or choose another one
     "]],
     );
     check_error(

@@ -123,7 +123,7 @@ fn record(folder: &Folder, side: &str, run: usize, rounds: &str) {
     let done = folder.run(&[&words[..], &["--", "./program", rounds][..]].concat());
     let said = String::from_utf8(done.stderr).unwrap();
     assert_eq!(done.status.code(), Some(0), "{said}");
-    assert!(said.contains("stacks were taken, which cost the traced threads"), "{said}");
+    assert!(said.contains("stacks, which cost the traced threads"), "{said}");
     assert!(said.contains(&format!("next: perfblame infer {side}, or perfblame diff")), "{said}");
     assert_eq!(String::from_utf8(done.stdout).unwrap().lines().count(), 1, "{said}");
 }
