@@ -39,7 +39,7 @@ fn files_below(folder: &Path, found: &mut Vec<PathBuf>) {
 fn names_change_alike_while_reading_and_afterwards() {
     let mut files = Vec::new();
     files_below(&samples(), &mut files);
-    for folder in ["folded", "perf-script", "pprof", "jfr", "cpuprofile"] {
+    for folder in ["collapsed", "perf-script", "pprof", "jfr", "cpuprofile"] {
         files.extend(corpus_files(folder));
     }
     files.retain(|file| std::fs::metadata(file).is_ok_and(|about| about.len() < 2_000_000));
