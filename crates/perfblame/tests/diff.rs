@@ -149,7 +149,6 @@ fn errors_say_what_is_wrong_and_what_to_do() {
           help: write one side to a file first
         $ perfblame diff old @HEAD
         error: this is not a git repository
-          fatal: not a git repository (or any of the parent directories): .git
           help: run this inside a git repository with a working tree
         $ perfblame diff old new --root nothing
         error: before: no function matches `nothing`

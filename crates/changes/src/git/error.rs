@@ -81,7 +81,11 @@ impl GitError {
     pub fn what_and_why(&self) -> (String, String) {
         let (what, why) = match self {
             Self::Start(message) => ("cannot run git", message.clone()),
-            Self::NoRepository { message, .. } => ("this is not a git repository", message.clone()),
+            // Git's own sentence says the same, in words that depend on where file systems are mounted.
+            Self::NoRepository { message, .. } if message.contains("not a git repository") => {
+                ("this is not a git repository", String::new())
+            }
+            Self::NoRepository { message, .. } => ("git cannot use this folder", message.clone()),
             Self::NoWorkingTree(root) => (
                 "there is no git repository with a working tree here",
                 format!("{} is bare", root.display()),
@@ -108,7 +112,7 @@ impl GitError {
 impl fmt::Display for GitError {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (what, why) = self.what_and_why();
-        write!(out, "{what}: {why}")
+        if why.is_empty() { out.write_str(&what) } else { write!(out, "{what}: {why}") }
     }
 }
 
