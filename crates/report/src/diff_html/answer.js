@@ -116,7 +116,7 @@ function suspect(s, kind) {
   card.append(parts("div", "",
     parts("div", "number", element("span", signed(delta), "delta " + tone(delta)), element("span", `  ${arrow(s.before, s.after)}`)),
     bar, element("div", share),
-    element("div", [range(low, high, signed), chance(s.p) || "may be noise"].filter(t => t).join(", "), "soft number")));
+    element("div", [range(low, high, signed), chance(s.p) || "no p-value from one run per side"].filter(t => t).join(", "), "soft number")));
   card.append(dots(s.runs, []));
 
   const wide = element("div", "", "wide");
