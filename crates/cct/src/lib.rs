@@ -27,7 +27,6 @@ mod run_groups;
 mod run_set_builder;
 mod runs;
 mod script_shapes;
-mod side;
 mod siphash;
 mod stack_memo;
 mod strings;
@@ -40,6 +39,8 @@ mod tree;
 mod union;
 mod values;
 mod view;
+
+pub use perfblame_sides::{Side, Sides};
 
 pub use builder::{Cursor, ProfileBuilder, Times};
 pub use content_id::{ContentId, content_ids, function_id};
@@ -61,7 +62,6 @@ pub use run_groups::RunGroup;
 pub use run_set_builder::RunSetBuilder;
 pub use runs::{Run, RunSet, merge, merge_runs};
 pub use script_shapes::{FunctionShape, ScriptShapes};
-pub use side::{Side, Sides};
 pub use strings::StringTable;
 pub use symbols::{Build, CallSite, Frame, Function, Symbols, position};
 pub use tasks::{Pattern, Specification, TaskDefinition, TaskError, Tasks, tasks};

@@ -9,6 +9,8 @@ mod shingles;
 
 pub use file_kind::file_kind;
 
+use perfblame_sides::{Side, Sides};
+
 use crate::lines::{self, first_new, first_old};
 use crate::parallel::map_in_order;
 use crate::source::{
@@ -16,8 +18,8 @@ use crate::source::{
     source_file,
 };
 use crate::{
-    Addition, ChangeKind, ChangeSet, CodeSide, Definition, FileChange, FileKind, FunctionChange,
-    Hunk, Language,
+    Addition, ChangeKind, ChangeSet, Definition, FileChange, FileKind, FunctionChange, Hunk,
+    Language,
 };
 
 use pairing::{FunctionId, Pair, Pairing};
@@ -29,6 +31,20 @@ pub struct ChangedFile {
     pub before: Option<FileVersion>,
     /// The file after.
     pub after: Option<FileVersion>,
+}
+
+impl ChangedFile {
+    fn version(&self, side: Side) -> Option<&FileVersion> {
+        match side {
+            Side::Before => self.before.as_ref(),
+            Side::After => self.after.as_ref(),
+        }
+    }
+
+    /// The versions that there are, *before* first.
+    fn versions(&self) -> impl Iterator<Item = &FileVersion> {
+        Side::BOTH.into_iter().filter_map(|side| self.version(side))
+    }
 }
 
 /// A file at one time.
@@ -52,16 +68,15 @@ pub struct SourceComparison {
 /// A file with both sides parsed.
 struct Compared<'a> {
     file: &'a ChangedFile,
-    before: Option<SourceFile>,
-    after: Option<SourceFile>,
+    parsed: Sides<Option<SourceFile>>,
     hunks: Vec<Hunk>,
 }
 
 impl Compared<'_> {
     fn of(file: &ChangedFile, parsing: Parsing) -> Compared<'_> {
-        let binary = [&file.before, &file.after].into_iter().flatten().any(is_binary);
-        let parse = |version: &Option<FileVersion>| {
-            let version = version.as_ref().filter(|_| !binary)?;
+        let binary = file.versions().any(is_binary);
+        let parse = |version: Option<&FileVersion>| {
+            let version = version.filter(|_| !binary)?;
             source_file(&version.path, &version.text)
         };
         let hunks = match (&file.before, &file.after) {
@@ -75,9 +90,9 @@ impl Compared<'_> {
             && let Some((one, other)) =
                 changed_parts(&before.path, &before.text, &after.text, &hunks)
         {
-            return Compared { file, before: Some(one), after: Some(other), hunks };
+            return Compared { file, parsed: Sides::new(Some(one), Some(other)), hunks };
         }
-        Compared { file, before: parse(&file.before), after: parse(&file.after), hunks }
+        Compared { file, parsed: Sides::of(|side| parse(file.version(side))), hunks }
     }
 
     fn path(&self) -> &str {
@@ -87,28 +102,17 @@ impl Compared<'_> {
 
     /// True for source that this build does not parse: nothing but its lines is known.
     fn is_unparsed_source(&self) -> bool {
-        let versions = [&self.file.before, &self.file.after];
         !SYNTAX_TREES
             && Language::of_path(self.path()).is_some()
-            && !versions.into_iter().flatten().any(is_binary)
+            && !self.file.versions().any(is_binary)
     }
 
     fn language(&self) -> Option<Language> {
-        self.after.as_ref().or(self.before.as_ref()).map(|file| file.language)
+        self.side(Side::After).or(self.side(Side::Before)).map(|file| file.language)
     }
 
-    fn side(&self, side: CodeSide) -> Option<&SourceFile> {
-        match side {
-            CodeSide::Before => self.before.as_ref(),
-            CodeSide::After => self.after.as_ref(),
-        }
-    }
-
-    fn version(&self, side: CodeSide) -> Option<&FileVersion> {
-        match side {
-            CodeSide::Before => self.file.before.as_ref(),
-            CodeSide::After => self.file.after.as_ref(),
-        }
+    fn side(&self, side: Side) -> Option<&SourceFile> {
+        self.parsed[side].as_ref()
     }
 }
 
@@ -137,10 +141,10 @@ fn compare_parsed(files: &[ChangedFile], parsing: Parsing) -> SourceComparison {
     for pair in &pairing.pairs {
         let (change, refactored) = change_of_pair(&files, pair);
         if let Some(change) = change {
-            placed.push((place(&files, CodeSide::After, pair.after), refactored, change));
+            placed.push((place(&files, Side::After, pair.after), refactored, change));
         }
     }
-    for (side, rows) in [(CodeSide::Before, &pairing.gone), (CodeSide::After, &pairing.new)] {
+    for (side, rows) in pairing.single.each() {
         for single in rows {
             let change = change_of_single(&files, side, single);
             placed.push((place(&files, side, single.function), false, change));
@@ -164,32 +168,30 @@ fn compare_parsed(files: &[ChangedFile], parsing: Parsing) -> SourceComparison {
 /// Where a change stands in the answer: by file, line and side.
 type ChangePlace = (usize, u32, bool, usize);
 
-fn place(files: &[Compared], side: CodeSide, function: FunctionId) -> ChangePlace {
+fn place(files: &[Compared], side: Side, function: FunctionId) -> ChangePlace {
     let line = get(files, side, function).map_or(0, |function| function.lines.0);
-    (function.file, line, side == CodeSide::Before, function.row)
+    (function.file, line, side == Side::Before, function.row)
 }
 
-fn get<'a>(files: &'a [Compared], side: CodeSide, id: FunctionId) -> Option<&'a SourceFunction> {
+fn get<'a>(files: &'a [Compared], side: Side, id: FunctionId) -> Option<&'a SourceFunction> {
     files.get(id.file)?.side(side)?.functions.get(id.row)
 }
 
-fn definition(files: &[Compared], side: CodeSide, id: FunctionId) -> Option<Definition> {
+fn definition(files: &[Compared], side: Side, id: FunctionId) -> Option<Definition> {
     let file = files.get(id.file)?;
-    let path = file.version(side).map(|version| version.path.as_str());
+    let path = file.file.version(side).map(|version| version.path.as_str());
     Some(get(files, side, id)?.definition(path, file.side(side)?.language))
 }
 
 /// The change that a pair stands for, if any, and whether it is only a refactoring.
 fn change_of_pair(files: &[Compared], pair: &Pair) -> (Option<FunctionChange>, bool) {
     let (Some(before), Some(after)) =
-        (get(files, CodeSide::Before, pair.before), get(files, CodeSide::After, pair.after))
+        (get(files, Side::Before, pair.before), get(files, Side::After, pair.after))
     else {
         return (None, false);
     };
-    let names = (
-        definition(files, CodeSide::Before, pair.before),
-        definition(files, CodeSide::After, pair.after),
-    );
+    let names =
+        (definition(files, Side::Before, pair.before), definition(files, Side::After, pair.after));
     let same_file = matches!(&names, (Some(one), Some(other)) if one.file == other.file);
     // Numbers that a compiler gives are no names.
     let same_name = before.key == after.key;
@@ -216,11 +218,7 @@ fn change_of_pair(files: &[Compared], pair: &Pair) -> (Option<FunctionChange>, b
     (Some(change), refactored)
 }
 
-fn change_of_single(
-    files: &[Compared],
-    side: CodeSide,
-    single: &pairing::Single,
-) -> FunctionChange {
+fn change_of_single(files: &[Compared], side: Side, single: &pairing::Single) -> FunctionChange {
     let own = definition(files, side, single.function);
     let function = get(files, side, single.function);
     // One more part of what runs when a class is made is a change of the whole.
@@ -228,8 +226,8 @@ fn change_of_single(
         .filter(|function| function.kind == FunctionKind::Initialiser)
         .and_then(|function| other_part(files, side, single.function, function));
     let (costs, mut kind) = match side {
-        CodeSide::Before => (&[][..], ChangeKind::Deleted),
-        CodeSide::After => (function.map_or(&[][..], |it| it.costs.as_slice()), ChangeKind::Added),
+        Side::Before => (&[][..], ChangeKind::Deleted),
+        Side::After => (function.map_or(&[][..], |it| it.costs.as_slice()), ChangeKind::Added),
     };
     let mut change = FunctionChange {
         kind,
@@ -241,11 +239,10 @@ fn change_of_single(
         certainty: 1.0,
     };
     if let Some((host, share)) = single.host {
-        kind = if side == CodeSide::After { ChangeKind::Extracted } else { ChangeKind::Inlined };
-        let other_side = if side == CodeSide::After { CodeSide::Before } else { CodeSide::After };
-        change.other = definition(files, other_side, host);
+        kind = if side == Side::After { ChangeKind::Extracted } else { ChangeKind::Inlined };
+        change.other = definition(files, side.other(), host);
         change.certainty = share;
-        if let Some(host) = get(files, CodeSide::Before, host).filter(|_| side == CodeSide::After) {
+        if let Some(host) = get(files, Side::Before, host).filter(|_| side == Side::After) {
             // What came along with the body was there before.
             change.additions = additions(&host.costs, costs);
         }
@@ -255,8 +252,8 @@ fn change_of_single(
     }
     change.kind = kind;
     (change.before, change.after) = match side {
-        CodeSide::Before => (own, part),
-        CodeSide::After => (part, own),
+        Side::Before => (own, part),
+        Side::After => (part, own),
     };
     change
 }
@@ -264,11 +261,11 @@ fn change_of_single(
 /// A part of the same initialiser on the other side.
 fn other_part(
     files: &[Compared],
-    side: CodeSide,
+    side: Side,
     id: FunctionId,
     function: &SourceFunction,
 ) -> Option<Definition> {
-    let other = if side == CodeSide::After { CodeSide::Before } else { CodeSide::After };
+    let other = side.other();
     let functions = &files.get(id.file)?.side(other)?.functions;
     let row = functions.iter().position(|it| it.key == function.key)?;
     definition(files, other, FunctionId { file: id.file, row })
@@ -291,8 +288,8 @@ fn hunks_of_pair(
             })
     };
     let is_own = |hunk: &Hunk| {
-        !within(CodeSide::Before, pair.before, first_old(hunk), hunk.old_lines)
-            || !within(CodeSide::After, pair.after, first_new(hunk), hunk.new_lines)
+        !within(Side::Before, pair.before, first_old(hunk), hunk.old_lines)
+            || !within(Side::After, pair.after, first_new(hunk), hunk.new_lines)
     };
     if hunks.iter().any(is_own) {
         hunks.retain(is_own);
@@ -314,11 +311,11 @@ fn all_hunks_of_pair(
     }
     // It moved to another file: its lines are compared as if they stood alone.
     let text = |side, id: FunctionId, lines: (u32, u32)| {
-        let version = files.get(id.file)?.version(side)?;
+        let version = files.get(id.file)?.file.version(side)?;
         Some(line_range(&version.text, lines))
     };
     let (Some(one), Some(other)) =
-        (text(CodeSide::Before, pair.before, old), text(CodeSide::After, pair.after, new))
+        (text(Side::Before, pair.before, old), text(Side::After, pair.after, new))
     else {
         return Vec::new();
     };
@@ -332,7 +329,7 @@ fn all_hunks_of_pair(
 
 fn hunks_of_single(
     files: &[Compared],
-    side: CodeSide,
+    side: Side,
     single: &pairing::Single,
     function: &SourceFunction,
 ) -> Vec<Hunk> {
@@ -340,14 +337,14 @@ fn hunks_of_single(
     let lines = (function.from_line, function.lines.1);
     let count = lines.1 + 1 - lines.0.min(lines.1);
     match side {
-        CodeSide::After if file.file.before.is_none() => {
+        Side::After if file.file.before.is_none() => {
             vec![Hunk { old_start: 0, old_lines: 0, new_start: lines.0, new_lines: count }]
         }
-        CodeSide::Before if file.file.after.is_none() => {
+        Side::Before if file.file.after.is_none() => {
             vec![Hunk { old_start: lines.0, old_lines: count, new_start: 0, new_lines: 0 }]
         }
-        CodeSide::After => touching(&file.hunks, None, Some(lines)),
-        CodeSide::Before => touching(&file.hunks, Some(lines), None),
+        Side::After => touching(&file.hunks, None, Some(lines)),
+        Side::Before => touching(&file.hunks, Some(lines), None),
     }
 }
 
@@ -404,22 +401,20 @@ fn file_change(file: &Compared) -> Option<FileChange> {
                     || file.is_unparsed_source() && file.hunks.is_empty()));
         return if same { None } else { change(file_kind(file.path()), file.hunks.clone()) };
     }
-    let outside = |side: Option<&SourceFile>| side.map(|file| file.outside);
     let empty = SourceFile::default().outside;
-    let before = outside(file.before.as_ref()).unwrap_or(empty);
-    let after = outside(file.after.as_ref()).unwrap_or(empty);
-    if before == after {
+    let outside = Sides::of(|side| file.side(side).map_or(empty, |file| file.outside));
+    if outside.before == outside.after {
         return None;
     }
-    let inside = |side: Option<&SourceFile>, first: u32, count: u32| {
+    let inside = |side: Side, first: u32, count: u32| {
         count == 0
-            || side.is_some_and(|side| {
+            || file.side(side).is_some_and(|side| {
                 covering(&side.functions, first, first.saturating_add(count - 1)).is_some()
             })
     };
     let outside = file.hunks.iter().filter(|hunk| {
-        !inside(file.before.as_ref(), hunk.old_start, hunk.old_lines)
-            || !inside(file.after.as_ref(), hunk.new_start, hunk.new_lines)
+        !inside(Side::Before, hunk.old_start, hunk.old_lines)
+            || !inside(Side::After, hunk.new_start, hunk.new_lines)
     });
     change(FileKind::Code, outside.copied().collect())
 }
@@ -445,22 +440,21 @@ fn is_binary(version: &FileVersion) -> bool {
 
 fn warnings(file: &Compared) -> Vec<String> {
     let mut found = Vec::new();
-    for (side, word) in [(CodeSide::Before, "before"), (CodeSide::After, "after")] {
-        let (Some(parsed), Some(version)) = (file.side(side), file.version(side)) else {
+    for side in Side::BOTH {
+        let (Some(parsed), Some(version)) = (file.side(side), file.file.version(side)) else {
             continue;
         };
         let path = &version.path;
         if let Some(line) = parsed.first_error {
             found.push(format!(
-                "{path} ({word}) has a syntax error in line {line}; functions near it may be missing"
+                "{path} ({side}) has a syntax error in line {line}; functions near it may be missing"
             ));
         }
         if let Some(sentence) = &parsed.incomplete {
-            found.push(format!("{path} ({word}) is incomplete: {sentence}"));
+            found.push(format!("{path} ({side}) is incomplete: {sentence}"));
         }
     }
-    let binary =
-        [&file.file.before, &file.file.after].into_iter().flatten().find(|it| is_binary(it));
+    let binary = file.file.versions().find(|it| is_binary(it));
     if let Some(version) = binary.filter(|it| Language::of_path(&it.path).is_some()) {
         found.push(format!("{} is not text and was skipped", version.path));
     }

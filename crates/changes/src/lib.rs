@@ -5,7 +5,6 @@
 #![warn(missing_docs)]
 
 mod change_set;
-mod code_side;
 mod compare;
 mod git;
 mod lines;
@@ -17,7 +16,6 @@ pub use change_set::{
     Addition, ChangeKind, ChangeSet, Definition, FileChange, FileKind, FunctionChange, Hunk,
     Language,
 };
-pub use code_side::CodeSide;
 pub use compare::{ChangedFile, FileVersion, SourceComparison, compare_sources, file_kind};
 pub use git::{
     Commit, DefaultBase, GitError, History, Repository, Revision, Snapshot, without_git_variables,

@@ -12,9 +12,9 @@ use super::parallel::in_parallel;
 use super::program::{Class, Method};
 use super::scan::Classes;
 use perfblame_changes::{
-    Addition, ChangeKind, ChangeSet, CodeSide, Definition, FileChange, FileKind, FunctionChange,
-    Language,
+    Addition, ChangeKind, ChangeSet, Definition, FileChange, FileKind, FunctionChange, Language,
 };
+use perfblame_sides::{Side, Sides};
 
 /// Where a method is: its class, and its place there.
 type MethodPlace = (usize, usize);
@@ -22,98 +22,97 @@ type MethodPlace = (usize, usize);
 /// One method's change, by its places.
 struct Outcome {
     kind: ChangeKind,
-    before: Option<MethodPlace>,
-    after: Option<MethodPlace>,
+    places: Sides<Option<MethodPlace>>,
     certainty: f64,
     additions: Vec<Addition>,
 }
 
-/// Both sides' classes: before, after.
-type BothClasses<'a> = [&'a [Class]; 2];
+/// Both sides' classes.
+type BothClasses<'a> = Sides<&'a [Class]>;
 
 /// Instructions from which on a body in another class says that it is the same method.
 const LEAST_MOVED: usize = 8;
 
 /// Compares all classes. Beside the changes, the names on each side of which one overload changed and another did not.
-pub fn compare(mut before: Classes, mut after: Classes) -> (ChangeSet, [Vec<String>; 2]) {
-    let (mut known, differ) = known_names(&before, &after);
-    let (old, new) = read_both([&mut before, &mut after], &differ, &known);
-    let sides: BothClasses<'_> = [&old, &new];
-    let pairing = Pairing::new(&old, &new, &known);
+pub fn compare(mut found: Sides<Classes>) -> (ChangeSet, Sides<Vec<String>>) {
+    let (mut known, differ) = known_names(found.as_ref());
+    let read = read_both(found.as_mut(), &differ, &known);
+    let sides: BothClasses<'_> = read.as_ref().map(Vec::as_slice);
+    let pairing = Pairing::new(sides, &known);
     let mut left = sides.map(unpaired);
     let mut outcomes = Vec::new();
     let mut modified = Vec::new();
     for (pair, methods) in pairing.classes.iter().zip(&pairing.methods) {
         for method in methods {
-            let (was, is) =
-                (&old[pair.before].methods[method.before], &new[pair.after].methods[method.after]);
-            left[0][pair.before][method.before] = false;
-            left[1][pair.after][method.after] = false;
+            let (old, new) = (&sides.before[pair.before], &sides.after[pair.after]);
+            let (was, is) = (&old.methods[method.before], &new.methods[method.after]);
+            left.before[pair.before][method.before] = false;
+            left.after[pair.after][method.after] = false;
             let kind = if is.is_derived() {
                 continue;
             } else if !pairing.is_same(&was.body, &is.body) {
                 ChangeKind::Modified
             } else if was.name != is.name {
                 ChangeKind::Renamed
-            } else if old[pair.before].name != new[pair.after].name {
+            } else if old.name != new.name {
                 ChangeKind::Moved
             } else {
                 continue;
             };
             let outcome = Outcome {
                 kind,
-                before: Some((pair.before, method.before)),
-                after: Some((pair.after, method.after)),
+                places: Sides::new(
+                    Some((pair.before, method.before)),
+                    Some((pair.after, method.after)),
+                ),
                 certainty: pair.certainty.min(method.certainty),
                 additions: Vec::new(),
             };
             if kind == ChangeKind::Modified { &mut modified } else { &mut outcomes }.push(outcome);
         }
     }
-    for [was, is] in moved(sides, &left, &pairing) {
-        left[0][was.0][was.1] = false;
-        left[1][is.0][is.1] = false;
+    for places in moved(sides, &left, &pairing) {
+        for (side, (class, method)) in places.each() {
+            left[side][*class][*method] = false;
+        }
         outcomes.push(Outcome {
             kind: ChangeKind::Moved,
-            before: Some(was),
-            after: Some(is),
+            places: places.map(Some),
             certainty: 0.9,
             additions: Vec::new(),
         });
     }
     known.renamed = renamed(sides, &outcomes);
-    let failed = look_closer([&before, &after], sides, &known, &pairing, &mut modified);
+    let failed = look_closer(found.as_ref(), sides, &known, &pairing, &mut modified);
     outcomes.append(&mut modified);
-    for (side, left) in left.iter().enumerate() {
+    for (side, left) in left.each() {
         for (class, methods) in left.iter().enumerate() {
             for (method, _) in methods.iter().enumerate().filter(|(_, left)| **left) {
-                let place = Some((class, method));
-                let (kind, before, after) = if side == 0 {
-                    (ChangeKind::Deleted, place, None)
-                } else {
-                    (ChangeKind::Added, None, place)
+                let mut places = Sides::default();
+                places[side] = Some((class, method));
+                let kind = match side {
+                    Side::Before => ChangeKind::Deleted,
+                    Side::After => ChangeKind::Added,
                 };
-                let additions = Vec::new();
-                outcomes.push(Outcome { kind, before, after, certainty: 1.0, additions });
+                outcomes.push(Outcome { kind, places, certainty: 1.0, additions: Vec::new() });
             }
         }
     }
-    let unchanged = [0, 1].map(|side| unchanged(sides, side, &outcomes));
+    let unchanged = Sides::of(|side| unchanged(sides, side, &outcomes));
     let mut functions: Vec<_> =
         outcomes.into_iter().map(|outcome| function_change(sides, outcome)).collect();
     functions.sort_by(|a, b| order(a).cmp(&order(b)));
-    let mut warnings = before.warnings.finish(CodeSide::Before.name());
-    warnings.extend(after.warnings.finish(CodeSide::After.name()));
+    let said = found.map_with_side(|side, classes| classes.warnings.finish(side.name()));
+    let mut warnings: Vec<String> = said.into_iter().flatten().collect();
     warnings.extend(failed);
     (ChangeSet { functions, files: files(sides, &pairing), warnings }, unchanged)
 }
 
 /// Names of which one overload changed and another did not.
-fn unchanged(sides: BothClasses<'_>, side: usize, outcomes: &[Outcome]) -> Vec<String> {
+fn unchanged(sides: BothClasses<'_>, side: Side, outcomes: &[Outcome]) -> Vec<String> {
     let mut changed: BTreeMap<usize, HashSet<usize>> = BTreeMap::new();
     for outcome in outcomes {
-        let place = if side == 0 { outcome.before } else { outcome.after };
-        if let Some((class, method)) = place {
+        if let Some((class, method)) = outcome.places[side] {
             changed.entry(class).or_default().insert(method);
         }
     }
@@ -133,9 +132,10 @@ fn unchanged(sides: BothClasses<'_>, side: usize, outcomes: &[Outcome]) -> Vec<S
 }
 
 /// What is known from the lists alone, and the classes to read.
-fn known_names(before: &Classes, after: &Classes) -> (KnownNames, [Vec<usize>; 2]) {
+fn known_names(found: Sides<&Classes>) -> (KnownNames, Sides<Vec<usize>>) {
+    let Sides { before, after } = found;
     let mut known = KnownNames::default();
-    let mut differ = [Vec::new(), Vec::new()];
+    let mut differ = Sides::<Vec<usize>>::default();
     for (index, found) in before.found.iter().enumerate() {
         match after.by_key.get(&found.key).map(|other| &after.found[*other]) {
             Some(other) if (other.crc, other.size) == (found.crc, found.size) => {
@@ -147,14 +147,14 @@ fn known_names(before: &Classes, after: &Classes) -> (KnownNames, [Vec<usize>; 2
                 known.one_sided.insert(found.key);
             }
         }
-        differ[0].push(index);
+        differ.before.push(index);
     }
     for (index, found) in after.found.iter().enumerate() {
         if !before.by_key.contains_key(&found.key) {
             known.one_sided.insert(found.key);
         }
         if !known.equal.contains(&found.key) {
-            differ[1].push(index);
+            differ.after.push(index);
         }
     }
     (known, differ)
@@ -162,13 +162,12 @@ fn known_names(before: &Classes, after: &Classes) -> (KnownNames, [Vec<usize>; 2
 
 /// Reads what differs. A class that cannot be read on one side must not look deleted or added: it is left out of both.
 fn read_both(
-    sides: [&mut Classes; 2],
-    differ: &[Vec<usize>; 2],
+    found: Sides<&mut Classes>,
+    differ: &Sides<Vec<usize>>,
     known: &KnownNames,
-) -> (Vec<Class>, Vec<Class>) {
+) -> Sides<Vec<Class>> {
     let mut unread = HashSet::new();
-    let mut read = Vec::new();
-    for (side, wanted) in sides.into_iter().zip(differ) {
+    let read = found.zip(differ.as_ref()).map(|(side, wanted)| {
         let results = in_parallel(wanted, |&index| {
             let bytes = side.read(index)?;
             Class::read(&bytes, index, known)
@@ -185,13 +184,12 @@ fn read_both(
                 }
             }
         }
-        read.push(classes);
-    }
-    let mut readable = read.into_iter().map(|classes| {
-        let classes = classes.into_iter().filter(|(key, _)| !unread.contains(key));
-        classes.map(|(_, class)| class).collect::<Vec<_>>()
+        classes
     });
-    (readable.next().unwrap_or_default(), readable.next().unwrap_or_default())
+    read.map(|classes| {
+        let classes = classes.into_iter().filter(|(key, _)| !unread.contains(key));
+        classes.map(|(_, class)| class).collect()
+    })
 }
 
 fn unpaired(classes: &[Class]) -> Vec<Vec<bool>> {
@@ -202,12 +200,12 @@ fn unpaired(classes: &[Class]) -> Vec<Vec<bool>> {
 /// Methods that are now in another class: same name, parameters and body, and nothing else is like them.
 fn moved(
     sides: BothClasses<'_>,
-    left: &[Vec<Vec<bool>>; 2],
+    left: &Sides<Vec<Vec<bool>>>,
     pairing: &Pairing<'_>,
-) -> Vec<[MethodPlace; 2]> {
+) -> Vec<Sides<MethodPlace>> {
     type Key<'a> = (&'a [u8], u128, u128);
-    let mut groups: BTreeMap<Key<'_>, [Vec<MethodPlace>; 2]> = BTreeMap::new();
-    for (side, classes) in sides.into_iter().enumerate() {
+    let mut groups: BTreeMap<Key<'_>, Sides<Vec<MethodPlace>>> = BTreeMap::new();
+    for (side, classes) in sides.each() {
         for (class, unpaired) in left[side].iter().enumerate() {
             for (at, _) in unpaired.iter().enumerate().filter(|(_, left)| **left) {
                 let method = &classes[class].methods[at];
@@ -220,11 +218,12 @@ fn moved(
         }
     }
     let mut found = Vec::new();
-    for [before, after] in groups.into_values() {
-        if let ([was], [is]) = (before.as_slice(), after.as_slice()) {
-            let (old, new) = (method(sides, 0, *was), method(sides, 1, *is));
-            if pairing.is_same(&old.body, &new.body) {
-                found.push([*was, *is]);
+    for group in groups.into_values() {
+        if let ([was], [is]) = (group.before.as_slice(), group.after.as_slice()) {
+            let places = Sides::new(*was, *is);
+            let methods = methods(sides, places);
+            if pairing.is_same(&methods.before.body, &methods.after.body) {
+                found.push(places);
             }
         }
     }
@@ -232,18 +231,18 @@ fn moved(
     found
 }
 
-fn method(sides: BothClasses<'_>, side: usize, (class, method): MethodPlace) -> &Method {
-    &sides[side][class].methods[method]
+fn methods(sides: BothClasses<'_>, places: Sides<MethodPlace>) -> Sides<&Method> {
+    sides.zip(places).map(|(classes, (class, method))| &classes[class].methods[method])
 }
 
 /// Methods that go by another name after; calls of them are calls of the same.
 fn renamed(sides: BothClasses<'_>, outcomes: &[Outcome]) -> HashMap<u128, u128> {
     let mut renamed = HashMap::new();
     for outcome in outcomes {
-        if let (Some(before), Some(after)) = (outcome.before, outcome.after) {
-            let (was, is) = (method(sides, 0, before).key, method(sides, 1, after).key);
-            renamed.insert(was, is);
-            renamed.insert(is, is);
+        if let Sides { before: Some(before), after: Some(after) } = outcome.places {
+            let keys = methods(sides, Sides::new(before, after)).map(|method| method.key);
+            renamed.insert(keys.before, keys.after);
+            renamed.insert(keys.after, keys.after);
         }
     }
     renamed
@@ -258,19 +257,18 @@ struct Closer {
 /// Reads the bodies that differ again: those that only call something by its other name are dropped, and of the rest is
 /// said what they do more. There are few of them, so unpacking them twice costs less than keeping all.
 fn look_closer(
-    found: [&Classes; 2],
+    found: Sides<&Classes>,
     sides: BothClasses<'_>,
     known: &KnownNames,
     pairing: &Pairing<'_>,
     modified: &mut Vec<Outcome>,
 ) -> Vec<String> {
     let mut warnings = Vec::new();
-    let mut closer: [HashMap<MethodPlace, Closer>; 2] = [HashMap::new(), HashMap::new()];
-    for (side, classes) in sides.into_iter().enumerate() {
+    let mut closer = Sides::<HashMap<MethodPlace, Closer>>::default();
+    for (side, classes) in sides.each() {
         let mut wanted: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
         for outcome in modified.iter() {
-            let place = if side == 0 { outcome.before } else { outcome.after };
-            if let Some((class, method)) = place {
+            if let Some((class, method)) = outcome.places[side] {
                 wanted.entry(class).or_default().push(method);
             }
         }
@@ -292,9 +290,9 @@ fn look_closer(
         }
     }
     modified.retain_mut(|outcome| {
-        let was = outcome.before.and_then(|place| closer[0].get(&place));
-        let is = outcome.after.and_then(|place| closer[1].get(&place));
-        let (Some(was), Some(is)) = (was, is) else { return true };
+        let bodies = outcome.places.zip(closer.as_ref());
+        let bodies = bodies.map(|(place, closer)| place.and_then(|place| closer.get(&place)));
+        let Sides { before: Some(was), after: Some(is) } = bodies else { return true };
         outcome.additions = is.costs.beyond(&was.costs);
         !pairing.is_same(&was.body, &is.body)
     });
@@ -317,10 +315,10 @@ fn read_closer(
 }
 
 fn function_change(sides: BothClasses<'_>, outcome: Outcome) -> FunctionChange {
-    let definition = |side: usize, place: Option<MethodPlace>| {
-        place.map(|place| {
-            let class = &sides[side][place.0];
-            let method = &class.methods[place.1];
+    let Sides { before, after } = sides.zip(outcome.places).map(|(classes, place)| {
+        place.map(|(class, method)| {
+            let class = &classes[class];
+            let method = &class.methods[method];
             Definition {
                 name: full_name(class, method),
                 signature: Some(text(&method.descriptor)),
@@ -329,11 +327,11 @@ fn function_change(sides: BothClasses<'_>, outcome: Outcome) -> FunctionChange {
                 language: Language::Java,
             }
         })
-    };
+    });
     FunctionChange {
         kind: outcome.kind,
-        before: definition(0, outcome.before),
-        after: definition(1, outcome.after),
+        before,
+        after,
         other: None,
         hunks: Vec::new(),
         additions: outcome.additions,
@@ -358,9 +356,12 @@ fn files(sides: BothClasses<'_>, pairing: &Pairing<'_>) -> Vec<FileChange> {
     let mut files: Vec<FileChange> = pairing
         .classes
         .iter()
-        .filter(|pair| !pairing.is_same(&sides[0][pair.before].shape, &sides[1][pair.after].shape))
         .filter_map(|pair| {
-            let path = source_path(&sides[1][pair.after])?;
+            let (old, new) = (&sides.before[pair.before], &sides.after[pair.after]);
+            if pairing.is_same(&old.shape, &new.shape) {
+                return None;
+            }
+            let path = source_path(new)?;
             Some(FileChange { path, kind: FileKind::Code, hunks: Vec::new() })
         })
         .collect();

@@ -1,8 +1,8 @@
 //! What happened to a method, asked by the name in a profile.
 
-use hashbrown::HashMap;
-
-use perfblame_changes::{ChangeKind, ChangeSet, CodeSide, Definition};
+use hashbrown::{HashMap, HashSet};
+use perfblame_changes::{ChangeKind, ChangeSet, Definition};
+use perfblame_sides::{Side, Sides};
 
 /// Labels of methods by class, name and, where the profile has it, descriptor.
 ///
@@ -13,9 +13,9 @@ use perfblame_changes::{ChangeKind, ChangeSet, CodeSide, Definition};
 /// that one.
 #[derive(Clone, Debug, Default)]
 pub struct MethodLabels {
-    by_name: [HashMap<String, Vec<Label>>; 2],
+    by_name: Sides<HashMap<String, Vec<Label>>>,
     /// Names of which one overload at least is as it was, on each side.
-    unchanged: [hashbrown::HashSet<String>; 2],
+    unchanged: Sides<HashSet<String>>,
 }
 
 #[derive(Clone, Debug)]
@@ -31,7 +31,7 @@ impl MethodLabels {
     pub fn new(changes: &ChangeSet) -> Self {
         let mut labels = Self::default();
         for (change, function) in changes.functions.iter().enumerate() {
-            for (side, definition) in [&function.before, &function.after].into_iter().enumerate() {
+            for (side, definition) in Sides::new(&function.before, &function.after).each() {
                 if let Some(Definition { name, signature, .. }) = definition {
                     labels.by_name[side].entry_ref(name.as_str()).or_default().push(Label {
                         signature: signature.clone(),
@@ -48,12 +48,12 @@ impl MethodLabels {
     /// tell these from an overload that was added.
     pub fn with_unchanged<'a>(
         mut self,
-        side: CodeSide,
+        side: Side,
         names: impl IntoIterator<Item = &'a str>,
     ) -> Self {
         for name in names {
-            if self.by_name[side as usize].contains_key(name) {
-                self.unchanged[side as usize].insert(name.to_owned());
+            if self.by_name[side].contains_key(name) {
+                self.unchanged[side].insert(name.to_owned());
             }
         }
         self
@@ -62,7 +62,7 @@ impl MethodLabels {
     /// What happened to a method, seen from one side; none if nothing did. The class is written with dots or slashes.
     pub fn label(
         &self,
-        side: CodeSide,
+        side: Side,
         class: &str,
         method: &str,
         descriptor: Option<&str>,
@@ -72,15 +72,10 @@ impl MethodLabels {
     }
 
     /// The same for a full name, `pkg.Outer$Inner.method`.
-    pub fn label_of(
-        &self,
-        side: CodeSide,
-        name: &str,
-        descriptor: Option<&str>,
-    ) -> Option<ChangeKind> {
+    pub fn label_of(&self, side: Side, name: &str, descriptor: Option<&str>) -> Option<ChangeKind> {
         let mut kinds = self.matching(side, name, descriptor).map(|label| label.kind);
         let first = kinds.next()?;
-        let mixed = descriptor.is_none() && self.unchanged[side as usize].contains(name);
+        let mixed = descriptor.is_none() && self.unchanged[side].contains(name);
         if mixed || kinds.any(|kind| kind != first) {
             return Some(ChangeKind::Modified);
         }
@@ -88,17 +83,17 @@ impl MethodLabels {
     }
 
     /// The places in [`ChangeSet::functions`] of what happened to a method, in their order.
-    pub fn changes_of(&self, side: CodeSide, name: &str, descriptor: Option<&str>) -> Vec<usize> {
+    pub fn changes_of(&self, side: Side, name: &str, descriptor: Option<&str>) -> Vec<usize> {
         self.matching(side, name, descriptor).map(|label| label.change).collect()
     }
 
     fn matching<'a>(
         &'a self,
-        side: CodeSide,
+        side: Side,
         name: &str,
         descriptor: Option<&'a str>,
     ) -> impl Iterator<Item = &'a Label> {
-        let labels = self.by_name[side as usize].get(name).map_or(&[][..], Vec::as_slice);
+        let labels = self.by_name[side].get(name).map_or(&[][..], Vec::as_slice);
         labels.iter().filter(move |label| match (descriptor, &label.signature) {
             (Some(wanted), Some(signature)) => wanted == signature,
             _ => true,

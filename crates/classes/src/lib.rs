@@ -31,7 +31,8 @@ use perfblame_archive::ZipError;
 pub use count::{ClassCount, count_classes};
 pub use labels::MethodLabels;
 
-use perfblame_changes::{ChangeSet, CodeSide};
+use perfblame_changes::ChangeSet;
+use perfblame_sides::Sides;
 
 /// How classes are found.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -101,9 +102,9 @@ pub fn compare_classes(
     after: &[PathBuf],
     options: ClassOptions,
 ) -> Result<ComparedClasses, ClassesError> {
-    let before = scan::find_classes(before, &options, CodeSide::Before.name())?;
-    let after = scan::find_classes(after, &options, CodeSide::After.name())?;
-    Ok(compared(before, after))
+    let paths = Sides::new(before, after);
+    let found = Sides::try_of(|side| scan::find_classes(paths[side], &options, side.name()))?;
+    Ok(compared(found))
 }
 
 /// [`compare_classes`] of two jars in memory.
@@ -112,16 +113,19 @@ pub fn compare_jars(
     after: Vec<u8>,
     options: ClassOptions,
 ) -> Result<ComparedClasses, ClassesError> {
-    let before = scan::find_in_archive(before, &options, CodeSide::Before.name())?;
-    let after = scan::find_in_archive(after, &options, CodeSide::After.name())?;
-    Ok(compared(before, after))
+    let mut bytes = Sides::new(before, after);
+    let found = Sides::try_of(|side| {
+        scan::find_in_archive(std::mem::take(&mut bytes[side]), &options, side.name())
+    })?;
+    Ok(compared(found))
 }
 
-fn compared(before: scan::Classes, after: scan::Classes) -> ComparedClasses {
-    let (changes, [old, new]) = compare::compare(before, after);
-    let labels = MethodLabels::new(&changes)
-        .with_unchanged(CodeSide::Before, old.iter().map(String::as_str))
-        .with_unchanged(CodeSide::After, new.iter().map(String::as_str));
+fn compared(found: Sides<scan::Classes>) -> ComparedClasses {
+    let (changes, unchanged) = compare::compare(found);
+    let mut labels = MethodLabels::new(&changes);
+    for (side, names) in unchanged.each() {
+        labels = labels.with_unchanged(side, names.iter().map(String::as_str));
+    }
     ComparedClasses { changes, labels }
 }
 

@@ -5,7 +5,8 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
+use perfblame_sides::{Side, Sides};
 
 use super::body::{KnownNames, Shape};
 use super::colors::{Colors, hash, own_shape};
@@ -29,9 +30,8 @@ pub struct MethodPair {
 
 /// All pairs.
 pub struct Pairing<'a> {
-    before: &'a [Class],
-    after: &'a [Class],
-    colors: [Colors; 2],
+    sides: Sides<&'a [Class]>,
+    colors: Sides<Colors>,
     pub classes: Vec<ClassPair>,
     /// In the order of `classes`.
     pub methods: Vec<Vec<MethodPair>>,
@@ -51,26 +51,23 @@ pub const LEAST_TELLING: usize = 3;
 const LEAST_TELLING_CLASS: usize = 12;
 
 impl<'a> Pairing<'a> {
-    pub fn new(before: &'a [Class], after: &'a [Class], known: &KnownNames) -> Self {
-        let colors = [Colors::new(before, known), Colors::new(after, known)];
+    pub fn new(sides: Sides<&'a [Class]>, known: &KnownNames) -> Self {
         let mut pairing = Self {
-            before,
-            after,
-            colors,
+            sides,
+            colors: sides.map(|classes| Colors::new(classes, known)),
             classes: Vec::new(),
             methods: Vec::new(),
             same: HashMap::new(),
         };
-        let mut open =
-            OpenClasses { before: vec![true; before.len()], after: vec![true; after.len()] };
+        let mut open = sides.map(|classes| vec![true; classes.len()]);
         pairing.named_classes(&mut open, known);
         pairing.renamed_classes(&mut open);
         pairing.numbered_classes(&mut open);
         pairing.classes.sort_by_key(|pair| (pair.after, pair.before));
         for index in 0..pairing.classes.len() {
             let pair = &pairing.classes[index];
-            let (before, after) = (&before[pair.before], &after[pair.after]);
-            let methods = pairing.pair_methods(before, after);
+            let pair = Sides::new(&sides.before[pair.before], &sides.after[pair.after]);
+            let methods = pairing.pair_methods(pair);
             pairing.methods.push(methods);
         }
         pairing
@@ -81,7 +78,7 @@ impl<'a> Pairing<'a> {
         before.shape == after.shape
             && before.names.len() == after.names.len()
             && before.names.iter().zip(&after.names).all(|(old, new)| {
-                self.colors[0].of(*old) == self.colors[1].of(*new)
+                self.colors.before.of(*old) == self.colors.after.of(*new)
                     || self.same.get(old) == Some(new)
             })
     }
@@ -95,14 +92,14 @@ impl<'a> Pairing<'a> {
     ) {
         open.before[before] = false;
         open.after[after] = false;
-        self.same.insert(self.before[before].key, self.after[after].key);
+        self.same.insert(self.sides.before[before].key, self.sides.after[after].key);
         self.classes.push(ClassPair { before, after, certainty });
     }
 
     fn named_classes(&mut self, open: &mut OpenClasses, known: &KnownNames) {
         let by_key: HashMap<u128, usize> =
-            self.after.iter().enumerate().map(|(index, class)| (class.key, index)).collect();
-        for (index, class) in self.before.iter().enumerate() {
+            self.sides.after.iter().enumerate().map(|(index, class)| (class.key, index)).collect();
+        for (index, class) in self.sides.before.iter().enumerate() {
             if !known.is_loose(&class.name)
                 && let Some(other) = by_key.get(&class.key)
             {
@@ -113,13 +110,6 @@ impl<'a> Pairing<'a> {
 
     /// Classes that a person gave another name or another package.
     fn renamed_classes(&mut self, open: &mut OpenClasses) {
-        let named = |classes: &[Class], open: &[bool]| -> Vec<usize> {
-            let mut left: Vec<usize> = (0..classes.len())
-                .filter(|index| open[*index] && numbered_class(&classes[*index].name).is_none())
-                .collect();
-            left.sort_by(|a, b| classes[*a].name.cmp(&classes[*b].name));
-            left
-        };
         // The surest first: it does the same and has the same short name; does the same; looks the same.
         let traits: [(Trait, f64); 4] = [
             (
@@ -139,10 +129,9 @@ impl<'a> Pairing<'a> {
         ];
         for (number, (one_trait, certainty)) in traits.into_iter().enumerate() {
             let has_name = number % 2 == 0;
-            let mut groups: BTreeMap<u128, [Vec<usize>; 2]> = BTreeMap::new();
-            let sides = [named(self.before, &open.before), named(self.after, &open.after)];
-            for (side, indexes) in sides.into_iter().enumerate() {
-                for index in indexes {
+            let mut groups: BTreeMap<u128, Sides<Vec<usize>>> = BTreeMap::new();
+            for side in Side::BOTH {
+                for index in self.named(open, side) {
                     let tells = telling(self.class(side, index));
                     if has_name || tells >= LEAST_TELLING_CLASS {
                         groups.entry(one_trait(self, side, index)).or_default()[side].push(index);
@@ -151,7 +140,7 @@ impl<'a> Pairing<'a> {
             }
             let mut pairs: Vec<_> = groups
                 .into_values()
-                .filter_map(|[old, new]| match (old.as_slice(), new.as_slice()) {
+                .filter_map(|group| match (group.before.as_slice(), group.after.as_slice()) {
                     ([old], [new]) => Some((*old, *new)),
                     _ => None,
                 })
@@ -161,40 +150,38 @@ impl<'a> Pairing<'a> {
                 self.pair_classes(open, old, new, certainty);
             }
         }
-        self.moved_classes(open, &named);
-        self.inner_classes(open, &named);
-        let (mut old, mut new) = (named(self.before, &open.before), named(self.after, &open.after));
-        old.retain(|at| telling(&self.before[*at]) >= LEAST_TELLING_CLASS);
-        new.retain(|at| telling(&self.after[*at]) >= LEAST_TELLING_CLASS);
+        self.moved_classes(open);
+        self.inner_classes(open);
+        let mut left = Sides::of(|side| {
+            let mut named = self.named(open, side);
+            named.retain(|at| telling(self.class(side, *at)) >= LEAST_TELLING_CLASS);
+            named
+        });
         let mut pairs = Vec::new();
-        if old.len().saturating_mul(new.len()) <= MOST_NEAR {
-            let near = |old: usize, new: usize| likeness(&self.before[old], &self.after[new]);
-            take_nearest(&mut old, &mut new, &mut pairs, near, LEAST_LIKE);
+        if left.before.len().saturating_mul(left.after.len()) <= MOST_NEAR {
+            let near =
+                |old: usize, new: usize| likeness(&self.sides.before[old], &self.sides.after[new]);
+            take_nearest(&mut left, &mut pairs, near, LEAST_LIKE);
         }
         for (old, new) in pairs {
-            let share = likeness(&self.before[old], &self.after[new]);
+            let share = likeness(&self.sides.before[old], &self.sides.after[new]);
             self.pair_classes(open, old, new, share);
         }
-        self.inner_classes(open, &named);
+        self.inner_classes(open);
     }
 
     /// A class of the same short name elsewhere, with at least half of its methods as they were.
-    fn moved_classes(
-        &mut self,
-        open: &mut OpenClasses,
-        named: &impl Fn(&[Class], &[bool]) -> Vec<usize>,
-    ) {
-        let mut groups: BTreeMap<u128, [Vec<usize>; 2]> = BTreeMap::new();
-        for index in named(self.before, &open.before) {
-            groups.entry(short_name(&self.before[index])).or_default()[0].push(index);
-        }
-        for index in named(self.after, &open.after) {
-            groups.entry(short_name(&self.after[index])).or_default()[1].push(index);
+    fn moved_classes(&mut self, open: &mut OpenClasses) {
+        let mut groups: BTreeMap<u128, Sides<Vec<usize>>> = BTreeMap::new();
+        for side in Side::BOTH {
+            for index in self.named(open, side) {
+                groups.entry(short_name(self.class(side, index))).or_default()[side].push(index);
+            }
         }
         let mut pairs = Vec::new();
-        for [old, new] in groups.into_values() {
-            if let ([old], [new]) = (old.as_slice(), new.as_slice()) {
-                let share = likeness(&self.before[*old], &self.after[*new]);
+        for group in groups.into_values() {
+            if let ([old], [new]) = (group.before.as_slice(), group.after.as_slice()) {
+                let share = likeness(&self.sides.before[*old], &self.sides.after[*new]);
                 if share >= 0.5 {
                     pairs.push((*old, *new, share));
                 }
@@ -207,18 +194,14 @@ impl<'a> Pairing<'a> {
     }
 
     /// Classes in renamed classes keep their own names.
-    fn inner_classes(
-        &mut self,
-        open: &mut OpenClasses,
-        named: &impl Fn(&[Class], &[bool]) -> Vec<usize>,
-    ) {
-        let by_key: HashMap<u128, usize> =
-            named(self.after, &open.after).into_iter().map(|at| (self.after[at].key, at)).collect();
+    fn inner_classes(&mut self, open: &mut OpenClasses) {
+        let left = self.named(open, Side::After).into_iter();
+        let by_key: HashMap<u128, usize> = left.map(|at| (self.sides.after[at].key, at)).collect();
         let names: HashMap<u128, &[u8]> =
-            self.after.iter().map(|class| (class.key, class.name.as_slice())).collect();
+            self.sides.after.iter().map(|class| (class.key, class.name.as_slice())).collect();
         // Outer classes come first in the order of names.
-        for index in named(self.before, &open.before) {
-            let name = &self.before[index].name;
+        for index in self.named(open, Side::Before) {
+            let name = &self.sides.before[index].name;
             let Some(dollar) = name.iter().rposition(|byte| *byte == b'$') else { continue };
             let host = self.same.get(&class_key(&name[..dollar])).and_then(|key| names.get(key));
             let Some(host) = host else { continue };
@@ -233,57 +216,49 @@ impl<'a> Pairing<'a> {
 
     /// `Outer$1` and the like, within the class around them.
     fn numbered_classes(&mut self, open: &mut OpenClasses) {
-        let mut levels: BTreeMap<usize, [Vec<usize>; 2]> = BTreeMap::new();
-        for (index, class) in self.before.iter().enumerate().filter(|(at, _)| open.before[*at]) {
-            levels.entry(depth(&class.name)).or_default()[0].push(index);
-        }
-        for (index, class) in self.after.iter().enumerate().filter(|(at, _)| open.after[*at]) {
-            levels.entry(depth(&class.name)).or_default()[1].push(index);
+        let mut levels: BTreeMap<usize, Sides<Vec<usize>>> = BTreeMap::new();
+        for (side, classes) in self.sides.each() {
+            for (index, class) in classes.iter().enumerate().filter(|(at, _)| open[side][*at]) {
+                levels.entry(depth(&class.name)).or_default()[side].push(index);
+            }
         }
         levels.remove(&0);
-        for [old, new] in levels.into_values() {
+        for level in levels.into_values() {
             // By the class around them, as it is called after, and the name that they may have.
             let mut families = Families::new();
-            for index in old {
-                let Some(numbered) = numbered_class(&self.before[index].name) else { continue };
-                let host = class_key(numbered.host);
-                let host = *self.same.get(&host).unwrap_or(&host);
-                families.entry((host, numbered.rest)).or_default()[0]
-                    .push((numbered.number, index));
-            }
-            for index in new {
-                let Some(numbered) = numbered_class(&self.after[index].name) else { continue };
-                let host = class_key(numbered.host);
-                families.entry((host, numbered.rest)).or_default()[1]
-                    .push((numbered.number, index));
-            }
-            for mut family in families.into_values() {
-                for side in &mut family {
-                    side.sort_unstable();
+            for (side, indexes) in level.each() {
+                for &index in indexes {
+                    let name = &self.class(side, index).name;
+                    let Some(numbered) = numbered_class(name) else { continue };
+                    let mut host = class_key(numbered.host);
+                    if side == Side::Before {
+                        host = *self.same.get(&host).unwrap_or(&host);
+                    }
+                    families.entry((host, numbered.rest)).or_default()[side]
+                        .push((numbered.number, index));
                 }
-                let [mut old, mut new] =
-                    family.map(|side| side.into_iter().map(|(_, at)| at).collect::<Vec<_>>());
-                let mut pairs = Vec::new();
-                take_equal(&mut old, &mut new, &mut pairs, |side, at| self.color(side, at));
-                take_equal(&mut old, &mut new, &mut pairs, |side, at| {
-                    own_shape(self.class(side, at))
+            }
+            for family in families.into_values() {
+                let mut left = family.map(|mut side| {
+                    side.sort_unstable();
+                    side.into_iter().map(|(_, at)| at).collect::<Vec<_>>()
                 });
+                let mut pairs = Vec::new();
+                take_equal(&mut left, &mut pairs, |side, at| self.color(side, at));
+                take_equal(&mut left, &mut pairs, |side, at| own_shape(self.class(side, at)));
                 let sure = pairs.len();
-                let switch_map = |classes: &[Class], left: &mut Vec<usize>| {
-                    let found = left.iter().position(|at| classes[*at].is_switch_map);
+                let switch_map = left.as_mut().map_with_side(|side, left| {
+                    let found = left.iter().position(|at| self.class(side, *at).is_switch_map);
                     found.map(|at| left.remove(at))
-                };
-                if let (Some(old), Some(new)) =
-                    (switch_map(self.before, &mut old), switch_map(self.after, &mut new))
-                {
+                });
+                if let Sides { before: Some(old), after: Some(new) } = switch_map {
                     pairs.push((old, new));
                 }
                 take_nearest(
-                    &mut old,
-                    &mut new,
+                    &mut left,
                     &mut pairs,
                     |old, new| {
-                        let (old, new) = (&self.before[old], &self.after[new]);
+                        let (old, new) = (&self.sides.before[old], &self.sides.after[new]);
                         // What it extends and captures says most of it.
                         let shape = if old.shape.shape == new.shape.shape { 0.3 } else { 0.0 };
                         0.7 * likeness(old, new) + shape
@@ -291,7 +266,7 @@ impl<'a> Pairing<'a> {
                     0.3,
                 );
                 // One is left on each side: it is that one, rewritten.
-                if let ([old], [new]) = (old.as_slice(), new.as_slice()) {
+                if let ([old], [new]) = (left.before.as_slice(), left.after.as_slice()) {
                     pairs.push((*old, *new));
                 }
                 for (number, (old, new)) in pairs.into_iter().enumerate() {
@@ -301,35 +276,45 @@ impl<'a> Pairing<'a> {
         }
     }
 
-    fn class(&self, side: usize, index: usize) -> &'a Class {
-        if side == 0 { &self.before[index] } else { &self.after[index] }
+    /// Classes without a partner that a person named, in the order of their names.
+    fn named(&self, open: &OpenClasses, side: Side) -> Vec<usize> {
+        let (classes, open) = (self.sides[side], &open[side]);
+        let mut left: Vec<usize> = (0..classes.len())
+            .filter(|index| open[*index] && numbered_class(&classes[*index].name).is_none())
+            .collect();
+        left.sort_by(|a, b| classes[*a].name.cmp(&classes[*b].name));
+        left
     }
 
-    fn color(&self, side: usize, index: usize) -> u128 {
+    fn class(&self, side: Side, index: usize) -> &'a Class {
+        &self.sides[side][index]
+    }
+
+    fn color(&self, side: Side, index: usize) -> u128 {
         self.colors[side].of(self.class(side, index).key)
     }
 
-    fn pair_methods(&mut self, before: &Class, after: &Class) -> Vec<MethodPair> {
+    fn pair_methods(&mut self, classes: Sides<&Class>) -> Vec<MethodPair> {
         let mut pairs = Vec::new();
-        self.numbered_methods(before, after, &mut pairs);
+        self.numbered_methods(classes, &mut pairs);
         let ordinary = |class: &Class| -> Vec<usize> {
             (0..class.methods.len()).filter(|at| class.methods[*at].numbered().is_none()).collect()
         };
-        let (mut old, mut new) = (ordinary(before), ordinary(after));
-        let method = |side: usize, at: usize| {
-            if side == 0 { &before.methods[at] } else { &after.methods[at] }
-        };
+        let mut left = classes.map(ordinary);
         let mut found = Vec::new();
-        take_equal(&mut old, &mut new, &mut found, |side, at| {
-            let method = method(side, at);
+        take_equal(&mut left, &mut found, |side, at| {
+            let method = &classes[side].methods[at];
             hash(&[fingerprint(&method.name), fingerprint(&method.descriptor)])
         });
         // A parameter's class may have another name or number.
-        take_equal(&mut old, &mut new, &mut found, |side, at| {
-            let method = method(side, at);
+        take_equal(&mut left, &mut found, |side, at| {
+            let method = &classes[side].methods[at];
             let names = method.signature.names.iter().map(|name| {
-                let after = if side == 0 { self.same.get(name).unwrap_or(name) } else { name };
-                self.colors[1].of(*after)
+                let after = match side {
+                    Side::Before => self.same.get(name).unwrap_or(name),
+                    Side::After => name,
+                };
+                self.colors.after.of(*after)
             });
             let mut parts = vec![fingerprint(&method.name), method.signature.shape];
             parts.extend(names);
@@ -340,9 +325,10 @@ impl<'a> Pairing<'a> {
             after,
             certainty: 1.0,
         }));
-        self.renamed_methods(&old, &new, before, after, &mut pairs);
+        self.renamed_methods(&left, classes, &mut pairs);
         for pair in &pairs {
-            let (old, new) = (&before.methods[pair.before], &after.methods[pair.after]);
+            let old = &classes.before.methods[pair.before];
+            let new = &classes.after.methods[pair.after];
             self.same.insert(old.key, new.key);
         }
         pairs.sort_by_key(|pair| (pair.after, pair.before));
@@ -352,16 +338,14 @@ impl<'a> Pairing<'a> {
     /// Same parameters, same body, other name; and no other method is like it.
     fn renamed_methods(
         &self,
-        old: &[usize],
-        new: &[usize],
-        before: &Class,
-        after: &Class,
+        left: &Sides<Vec<usize>>,
+        classes: Sides<&Class>,
         pairs: &mut Vec<MethodPair>,
     ) {
-        let mut groups: BTreeMap<(u128, u128), [Vec<usize>; 2]> = BTreeMap::new();
-        for (side, class, left) in [(0, before, old), (1, after, new)] {
+        let mut groups: BTreeMap<(u128, u128), Sides<Vec<usize>>> = BTreeMap::new();
+        for (side, left) in left.each() {
             for &at in left {
-                let method = &class.methods[at];
+                let method = &classes[side].methods[at];
                 let tells = method.instructions.is_some_and(|count| count >= LEAST_TELLING);
                 if tells && !method.name.starts_with(b"<") {
                     let key = (method.signature.shape, method.body.shape);
@@ -369,9 +353,9 @@ impl<'a> Pairing<'a> {
                 }
             }
         }
-        for [old, new] in groups.into_values() {
-            let ([old], [new]) = (old.as_slice(), new.as_slice()) else { continue };
-            let (was, is) = (&before.methods[*old], &after.methods[*new]);
+        for Sides { before, after } in groups.into_values() {
+            let ([old], [new]) = (before.as_slice(), after.as_slice()) else { continue };
+            let (was, is) = (&classes.before.methods[*old], &classes.after.methods[*new]);
             if self.is_same(&was.body, &is.body) && self.is_same(&was.signature, &is.signature) {
                 let count = is.instructions.unwrap_or(1).max(1);
                 let certainty = 1.0 - 1.0 / count as f64;
@@ -380,7 +364,7 @@ impl<'a> Pairing<'a> {
         }
     }
 
-    fn numbered_methods(&mut self, before: &Class, after: &Class, pairs: &mut Vec<MethodPair>) {
+    fn numbered_methods(&self, classes: Sides<&Class>, pairs: &mut Vec<MethodPair>) {
         let numbered = |class: &Class| -> Vec<usize> {
             let mut found: Vec<_> = (0..class.methods.len())
                 .filter_map(|at| {
@@ -390,29 +374,27 @@ impl<'a> Pairing<'a> {
             found.sort_unstable();
             found.into_iter().map(|(_, _, at)| at).collect()
         };
-        let (mut old, mut new) = (numbered(before), numbered(after));
-        if old.is_empty() || new.is_empty() {
+        let mut left = classes.map(numbered);
+        if left.iter().any(Vec::is_empty) {
             return;
         }
-        let method = |side: usize, at: usize| -> &Method {
-            if side == 0 { &before.methods[at] } else { &after.methods[at] }
-        };
+        let method = |side: Side, at: usize| -> &Method { &classes[side].methods[at] };
         let stem = |method: &Method| fingerprint(method.numbered().map_or(b"", |(stem, _)| stem));
         let look = |method: &Method| hash(&[method.signature.shape, method.body.shape]);
-        let color = |side: usize, at: usize| self.colors[side].of(method(side, at).key);
+        let color = |side: Side, at: usize| self.colors[side].of(method(side, at).key);
         let mut found = Vec::new();
         // Of one body and one enclosing method, then of one body; then likewise but for what they name.
-        take_equal(&mut old, &mut new, &mut found, |side, at| {
+        take_equal(&mut left, &mut found, |side, at| {
             hash(&[color(side, at), stem(method(side, at))])
         });
-        take_equal(&mut old, &mut new, &mut found, color);
-        take_equal(&mut old, &mut new, &mut found, |side, at| {
+        take_equal(&mut left, &mut found, color);
+        take_equal(&mut left, &mut found, |side, at| {
             hash(&[look(method(side, at)), stem(method(side, at))])
         });
-        take_equal(&mut old, &mut new, &mut found, |side, at| look(method(side, at)));
+        take_equal(&mut left, &mut found, |side, at| look(method(side, at)));
         let sure = found.len();
-        let mut families: BTreeMap<&[u8], [Vec<usize>; 2]> = BTreeMap::new();
-        for (side, left) in [(0, &old), (1, &new)] {
+        let mut families: BTreeMap<&[u8], Sides<Vec<usize>>> = BTreeMap::new();
+        for (side, left) in left.each() {
             for &at in left {
                 if let Some((stem, _)) = method(side, at).numbered()
                     && stem != b"access$"
@@ -421,13 +403,12 @@ impl<'a> Pairing<'a> {
                 }
             }
         }
-        for [mut old, mut new] in families.into_values() {
+        for mut left in families.into_values() {
             take_nearest(
-                &mut old,
-                &mut new,
+                &mut left,
                 &mut found,
                 |old, new| {
-                    let (old, new) = (method(0, old), method(1, new));
+                    let (old, new) = (method(Side::Before, old), method(Side::After, new));
                     let signature =
                         if old.signature.shape == new.signature.shape { 0.1 } else { 0.0 };
                     shared(&old.words, &new.words) + signature
@@ -435,8 +416,9 @@ impl<'a> Pairing<'a> {
                 LEAST_NEAR,
             );
             // One is left on each side: it is that one, rewritten.
-            if let ([old], [new]) = (old.as_slice(), new.as_slice())
-                && method(0, *old).signature.shape == method(1, *new).signature.shape
+            if let ([old], [new]) = (left.before.as_slice(), left.after.as_slice())
+                && method(Side::Before, *old).signature.shape
+                    == method(Side::After, *new).signature.shape
             {
                 found.push((*old, *new));
             }
@@ -449,33 +431,31 @@ impl<'a> Pairing<'a> {
 }
 
 /// Something to tell classes by: of one side's class.
-type Trait = fn(&Pairing<'_>, usize, usize) -> u128;
+type Trait = fn(&Pairing<'_>, Side, usize) -> u128;
 
 /// Numbers and places of both sides, by the class around them and the name that they may have.
-type Families<'a> = BTreeMap<(u128, &'a [u8]), [Vec<(u64, usize)>; 2]>;
+type Families<'a> = BTreeMap<(u128, &'a [u8]), Sides<Vec<(u64, usize)>>>;
 
-struct OpenClasses {
-    before: Vec<bool>,
-    after: Vec<bool>,
-}
+/// Which classes have no partner yet.
+type OpenClasses = Sides<Vec<bool>>;
 
 /// Pairs what has one key on both sides, in order.
 fn take_equal(
-    old: &mut Vec<usize>,
-    new: &mut Vec<usize>,
+    left: &mut Sides<Vec<usize>>,
     pairs: &mut Vec<(usize, usize)>,
-    key: impl Fn(usize, usize) -> u128,
+    key: impl Fn(Side, usize) -> u128,
 ) {
+    let Sides { before: old, after: new } = left;
     if old.is_empty() || new.is_empty() {
         return;
     }
     let mut waiting: HashMap<u128, VecDeque<usize>> = HashMap::new();
     for &at in new.iter() {
-        waiting.entry(key(1, at)).or_default().push_back(at);
+        waiting.entry(key(Side::After, at)).or_default().push_back(at);
     }
-    let mut taken = hashbrown::HashSet::new();
+    let mut taken = HashSet::new();
     old.retain(|&at| {
-        let found = waiting.get_mut(&key(0, at)).and_then(VecDeque::pop_front);
+        let found = waiting.get_mut(&key(Side::Before, at)).and_then(VecDeque::pop_front);
         if let Some(other) = found {
             taken.insert(other);
             pairs.push((at, other));
@@ -487,12 +467,12 @@ fn take_equal(
 
 /// Pairs what is nearest first, down to `least`; what is too much to hold against each other, in order.
 fn take_nearest(
-    old: &mut Vec<usize>,
-    new: &mut Vec<usize>,
+    left: &mut Sides<Vec<usize>>,
     pairs: &mut Vec<(usize, usize)>,
     near: impl Fn(usize, usize) -> f64,
     least: f64,
 ) {
+    let Sides { before: old, after: new } = left;
     let mut candidates = Vec::new();
     if old.len().saturating_mul(new.len()) <= MOST_NEAR {
         for (row, &before) in old.iter().enumerate() {

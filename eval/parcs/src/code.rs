@@ -6,17 +6,22 @@ use std::time::Instant;
 use anyhow::Result;
 use hashbrown::HashMap;
 use perfblame_analysis::{ChangedFunction, ChangedKind};
+use perfblame_cct::Sides;
 use perfblame_changes::{Addition, ChangeKind, ChangeSet, Definition};
 use perfblame_classes::{ClassOptions, compare_classes, count_classes};
 use serde::{Deserialize, Serialize};
+
+use crate::stored_sides;
 
 /// Sizes and changes of the program's own packages.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct CodeCounts {
     /// Classes before and after: *OF*, *NF*.
-    pub classes: [usize; 2],
+    #[serde(with = "stored_sides")]
+    pub classes: Sides<usize>,
     /// Methods before and after: *OM*, *NM*.
-    pub methods: [usize; 2],
+    #[serde(with = "stored_sides")]
+    pub methods: Sides<usize>,
     /// *DM*.
     pub deleted: usize,
     /// *AM*.
@@ -49,10 +54,11 @@ pub fn compare_code(before: &[PathBuf], after: &[PathBuf], packages: &[&str]) ->
     let changes = compare_classes(before, after, JAVA)?.changes;
     let seconds = started.elapsed().as_secs_f64();
     let wanted = |name: &str| is_in(packages, name);
-    let [old, new] = [count_classes(before, JAVA, wanted)?, count_classes(after, JAVA, wanted)?];
+    let paths = Sides::new(before, after);
+    let counted = Sides::try_of(|side| count_classes(paths[side], JAVA, wanted))?;
     let mut code = of_changes(&changes, packages);
-    code.counts.classes = [old.classes, new.classes];
-    code.counts.methods = [old.methods, new.methods];
+    code.counts.classes = counted.as_ref().map(|count| count.classes);
+    code.counts.methods = counted.as_ref().map(|count| count.methods);
     code.counts.seconds = seconds;
     code.counts.warnings.clone_from(&changes.warnings);
     Ok(code)

@@ -17,20 +17,26 @@ use serde::{Deserialize, Serialize};
 
 use crate::attribution::{Attribution, attribution};
 use crate::code::Code;
+use crate::stored_sides;
 
 /// One input of one program.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Compared {
     /// Sizes of the trees with call sites, before and after.
-    pub nodes: [usize; 2],
+    #[serde(with = "stored_sides")]
+    pub nodes: Sides<usize>,
     /// The same without call sites.
-    pub nodes_without_sites: [usize; 2],
+    #[serde(with = "stored_sides")]
+    pub nodes_without_sites: Sides<usize>,
     /// Average depth of the stack, weighted by time.
-    pub depth: [f64; 2],
+    #[serde(with = "stored_sides")]
+    pub depth: Sides<f64>,
     /// Time in the counted packages, in seconds.
-    pub time: [f64; 2],
+    #[serde(with = "stored_sides")]
+    pub time: Sides<f64>,
     /// Calls.
-    pub calls: [f64; 2],
+    #[serde(with = "stored_sides")]
+    pub calls: Sides<f64>,
     /// The staged comparison of trees with call sites.
     pub staged: Taken,
     /// The same of trees without them.
@@ -58,7 +64,8 @@ pub struct Compared {
 pub struct Taken {
     pub common: usize,
     /// The common tree's part of the nodes before and after.
-    pub shares: [f64; 2],
+    #[serde(with = "stored_sides")]
+    pub shares: Sides<f64>,
     /// Subtrees and nodes.
     pub deleted: (usize, usize),
     pub added: (usize, usize),
@@ -74,7 +81,7 @@ pub struct Taken {
 impl Taken {
     /// The score without times, which say little on a busy machine: the overlap of calls and both shares.
     pub fn score_of_calls(&self) -> f64 {
-        self.calls.unwrap_or(0.0) * self.shares[0] * self.shares[1] * 100.0
+        self.calls.unwrap_or(0.0) * self.shares.before * self.shares.after * 100.0
     }
 
     /// Nodes of both trees that are not in common.
@@ -115,9 +122,10 @@ pub fn compare(before: &[PathBuf], after: &[PathBuf], code: &Code) -> Result<Com
     compared.staged = Taken::of(&stages);
     compared.attribution = attribution(&stages, code);
     (compared.strict, compared.strict_share) = strict_score(&old.runs, &new.runs);
-    let bare = [read(&[first_before], Grain::Functions)?, read(&[first_after], Grain::Functions)?];
-    compared.nodes_without_sites = [bare[0].runs.tree.len(), bare[1].runs.tree.len()];
-    compared.without_sites = Taken::of(&by_stages(&bare[0], &bare[1], code)?);
+    let first = Sides::new(first_before, first_after);
+    let bare = Sides::try_of(|side| read(&[first[side]], Grain::Functions))?;
+    compared.nodes_without_sites = bare.as_ref().map(|side| side.runs.tree.len());
+    compared.without_sites = Taken::of(&by_stages(&bare.before, &bare.after, code)?);
     drop(bare);
     if let [_, second, ..] = after {
         let again = read(&[second], Grain::CallSites)?;
@@ -152,7 +160,7 @@ pub fn by_stages(before: &Loaded, after: &Loaded, code: &Code) -> Result<Stages>
 
 /// Sizes and totals of the first runs.
 pub fn measured(before: &Loaded, after: &Loaded) -> Compared {
-    let sides = [&before.runs, &after.runs];
+    let sides = Sides::new(&before.runs, &after.runs);
     let warnings = sides.iter().flat_map(|set| &set.runs).flat_map(|run| &run.warnings);
     let texts = warnings.clone().map(|warning| format!("{} ({})", warning.message, warning.count));
     let not_kept = warnings.map(|warning| warning.count).sum();
@@ -234,7 +242,7 @@ impl Taken {
         let size = |part: &perfblame_analysis::StagePart| (part.total.subtrees, part.total.nodes);
         Self {
             common: stages.common.nodes,
-            shares: [stages.share_before, stages.share_after],
+            shares: Sides::new(stages.share_before, stages.share_after),
             deleted: size(&stages.deleted),
             added: size(&stages.added),
             modified: size(&stages.modified),

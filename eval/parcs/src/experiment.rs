@@ -14,6 +14,7 @@ use crate::inputs::{Ready, prepare};
 use crate::maven::{self, Artifact, Needs};
 use crate::programs::Program;
 use crate::run::{How, Ran, Release, profile_of, run};
+use crate::stored_sides;
 use perfblame_eval_steps::{Work, file_key, key};
 
 /// What is done.
@@ -51,8 +52,8 @@ pub struct Cost {
     /// The same on the clock.
     pub wall: [f64; 2],
     /// Profiled runs of the releases before and after.
-    #[serde(default)]
-    pub runs: [usize; 2],
+    #[serde(default, with = "stored_sides")]
+    pub runs: Sides<usize>,
     /// Profiled runs of the release after, and those that printed what the plain run printed.
     pub printed: [usize; 2],
 }
@@ -83,7 +84,7 @@ pub fn measure(
                 let Compared { nodes, staged, .. } = &measurement.compared;
                 eprintln!(
                     "{place}: {} and {} contexts, score {:.1}, {seconds:.0} s",
-                    nodes[0], nodes[1], staged.score
+                    nodes.before, nodes.after, staged.score
                 );
                 measured.inputs.push(measurement);
             }
@@ -139,7 +140,7 @@ fn measure_input(
     let cost = Cost {
         cpu: [plain.cpu, mean(|ran| ran.cpu)],
         wall: [plain.wall, mean(|ran| ran.wall)],
-        runs: [runs.before.len(), runs.after.len()],
+        runs: runs.as_ref().map(Vec::len),
         printed: [runs.after.len(), same],
     };
     Ok(Measurement { input: input.name.to_owned(), compared, cost })

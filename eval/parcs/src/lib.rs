@@ -16,3 +16,4 @@ pub mod maven;
 pub mod paper;
 pub mod programs;
 pub mod run;
+pub mod stored_sides;

@@ -1,13 +1,15 @@
 //! What the paper printed, to stand beside ours. Its figures 7 to 9 are pictures; what its text says of them is in
 //! [`mod@crate::document`].
 
+use perfblame_cct::Sides;
+
 /// A program of the paper.
 #[derive(Clone, Copy, Debug)]
 pub struct PaperRow {
     pub name: &'static str,
     /// Table 2: average nodes and depth, before and after.
-    pub nodes: [f64; 2],
-    pub depth: [f64; 2],
+    pub nodes: Sides<f64>,
+    pub depth: Sides<f64>,
     /// Table 3: OF NF OM NM DM AM MM RM.
     pub code: [u32; 8],
     /// Table 4, a row for each input: common tree, in percent, then subtrees and nodes deleted, added, modified, side
@@ -16,7 +18,7 @@ pub struct PaperRow {
     /// Table 5: nodes removed with and without call sites.
     pub removed: [f64; 2],
     /// Table 6: nodes without call sites.
-    pub without_sites: [f64; 2],
+    pub without_sites: Sides<f64>,
 }
 
 /// A row of table 4.
@@ -27,8 +29,8 @@ pub struct Stages(pub u32, pub f64, pub [u32; 8]);
 pub const PAPER: &[PaperRow] = &[
     PaperRow {
         name: "checkstyle",
-        nodes: [1_448_937.6, 1_449_183.6],
-        depth: [31.76, 31.81],
+        nodes: Sides::new(1_448_937.6, 1_449_183.6),
+        depth: Sides::new(31.76, 31.81),
         code: [1386, 1386, 11948, 11953, 3, 8, 11, 0],
         stages: [
             Stages(1_105_139, 99.9, [157, 994, 159, 1217, 31, 83, 18, 148]),
@@ -38,12 +40,12 @@ pub const PAPER: &[PaperRow] = &[
             Stages(2_009_773, 99.8, [473, 3745, 509, 4483, 86, 222, 18, 156]),
         ],
         removed: [4046.4, 2404.4],
-        without_sites: [385_136.8, 385_294.0],
+        without_sites: Sides::new(385_136.8, 385_294.0),
     },
     PaperRow {
         name: "doctorj",
-        nodes: [390_814.2, 390_816.4],
-        depth: [30.87, 29.94],
+        nodes: Sides::new(390_814.2, 390_816.4),
+        depth: Sides::new(30.87, 29.94),
         code: [226, 226, 3934, 3937, 2, 5, 4, 0],
         stages: [
             Stages(393_342, 99.99, [1, 13, 7, 20, 5, 15, 0, 0]),
@@ -53,12 +55,12 @@ pub const PAPER: &[PaperRow] = &[
             Stages(635_365, 100.0, [1, 14, 6, 20, 5, 15, 0, 0]),
         ],
         removed: [27.4, 26.4],
-        without_sites: [273_867.6, 273_868.8],
+        without_sites: Sides::new(273_867.6, 273_868.8),
     },
     PaperRow {
         name: "findbugs",
-        nodes: [185_960.2, 183_552.2],
-        depth: [19.85, 19.74],
+        nodes: Sides::new(185_960.2, 183_552.2),
+        depth: Sides::new(19.85, 19.74),
         code: [3570, 3569, 27424, 27415, 12, 3, 11, 0],
         stages: [
             Stages(135_149, 86.96, [19, 19856, 6, 17970, 38, 436, 0, 0]),
@@ -68,12 +70,12 @@ pub const PAPER: &[PaperRow] = &[
             Stages(168_807, 86.71, [20, 25039, 6, 23339, 36, 850, 0, 0]),
         ],
         removed: [45_223.2, 23_007.8],
-        without_sites: [120_527.6, 118_694.6],
+        without_sites: Sides::new(120_527.6, 118_694.6),
     },
     PaperRow {
         name: "jaranalyzer",
-        nodes: [569.6, 565.0],
-        depth: [16.58, 16.28],
+        nodes: Sides::new(569.6, 565.0),
+        depth: Sides::new(16.58, 16.28),
         code: [413, 423, 3397, 3486, 26, 115, 587, 0],
         stages: [
             Stages(507, 97.31, [0, 0, 11, 14, 11, 14, 0, 0]),
@@ -83,12 +85,12 @@ pub const PAPER: &[PaperRow] = &[
             Stages(534, 93.68, [0, 0, 11, 14, 11, 14, 8, 22]),
         ],
         removed: [33.8, 22.6],
-        without_sites: [462.0, 459.4],
+        without_sites: Sides::new(462.0, 459.4),
     },
     PaperRow {
         name: "java2html",
-        nodes: [2886.6, 1075.4],
-        depth: [10.73, 10.29],
+        nodes: Sides::new(2886.6, 1075.4),
+        depth: Sides::new(10.73, 10.29),
         code: [121, 132, 819, 873, 138, 192, 302, 0],
         stages: [
             Stages(216, 7.48, [9, 2671, 11, 853, 3, 7, 0, 0]),
@@ -98,12 +100,12 @@ pub const PAPER: &[PaperRow] = &[
             Stages(203, 7.06, [9, 2671, 11, 853, 3, 7, 0, 0]),
         ],
         removed: [3531.2, 440.4],
-        without_sites: [344.8, 265.2],
+        without_sites: Sides::new(344.8, 265.2),
     },
     PaperRow {
         name: "jruby",
-        nodes: [321_365.2, 304_357.6],
-        depth: [34.54, 31.95],
+        nodes: Sides::new(321_365.2, 304_357.6),
+        depth: Sides::new(34.54, 31.95),
         code: [4156, 4259, 25514, 26653, 773, 1912, 1592, 0],
         stages: [
             Stages(100_385, 7.21, [37189, 884_560, 81821, 941_162, 69716, 661_326, 0, 0]),
@@ -113,12 +115,12 @@ pub const PAPER: &[PaperRow] = &[
             Stages(9982, 17.39, [223, 42545, 486, 49768, 1779, 6294, 0, 0]),
         ],
         removed: [570_087.6, 46_527.2],
-        without_sites: [25_902.6, 32_369.4],
+        without_sites: Sides::new(25_902.6, 32_369.4),
     },
     PaperRow {
         name: "jython",
-        nodes: [145_700.4, 145_896.2],
-        depth: [21.3, 21.26],
+        nodes: Sides::new(145_700.4, 145_896.2),
+        depth: Sides::new(21.3, 21.26),
         code: [1819, 1820, 15487, 15520, 0, 33, 39, 0],
         stages: [
             Stages(486_326, 98.54, [0, 0, 760, 6830, 1512, 7615, 10, 192]),
@@ -128,12 +130,12 @@ pub const PAPER: &[PaperRow] = &[
             Stages(56948, 88.63, [0, 0, 771, 6923, 1522, 7673, 16, 240]),
         ],
         removed: [14_643.8, 2621.0],
-        without_sites: [28_075.6, 27_695.4],
+        without_sites: Sides::new(28_075.6, 27_695.4),
     },
     PaperRow {
         name: "pmd",
-        nodes: [676_247.4, 676_248.4],
-        depth: [53.5, 53.28],
+        nodes: Sides::new(676_247.4, 676_248.4),
+        depth: Sides::new(53.5, 53.28),
         code: [923, 923, 11336, 11336, 4, 4, 6, 0],
         stages: [
             Stages(526_553, 100.0, [0, 0, 1, 1, 0, 0, 0, 0]),
@@ -143,7 +145,7 @@ pub const PAPER: &[PaperRow] = &[
             Stages(279_367, 100.0, [0, 0, 1, 1, 0, 0, 0, 0]),
         ],
         removed: [1.0, 1.0],
-        without_sites: [527_235.6, 527_236.6],
+        without_sites: Sides::new(527_235.6, 527_236.6),
     },
 ];
 

@@ -141,15 +141,15 @@ fn changes_of_other_packages_do_not_count() {
 #[test]
 fn drawn_trees_are_taken_apart() {
     let compared = compared("apart");
-    assert_eq!(compared.nodes, [6, 8]);
-    assert_eq!(compared.nodes_without_sites, [5, 6]);
+    assert_eq!(compared.nodes, Sides::new(6, 8));
+    assert_eq!(compared.nodes_without_sites, Sides::new(5, 6));
     let staged = &compared.staged;
     assert_eq!(staged.common, 5);
     assert_eq!((staged.deleted, staged.added), ((1, 1), (1, 1)));
     // `read` is called once more by the modified `parse`; nobody above `chance` was modified.
     assert_eq!((staged.modified, staged.side_effects), ((1, 1), (1, 1)));
     // Every node of both trees is in common or taken out.
-    assert_eq!(2 * staged.common + staged.removed(), compared.nodes[0] + compared.nodes[1]);
+    assert_eq!(2 * staged.common + staged.removed(), compared.nodes.iter().sum::<usize>());
     assert_eq!((staged.calls, staged.total), (Some(1.0), Some(1.0)));
     // Without call sites the second call of `read` is no other context.
     assert_eq!(compared.without_sites.modified, (0, 0));
@@ -215,7 +215,7 @@ fn runs_take_turns() {
 
 #[test]
 fn the_document_has_every_table() {
-    let cost = Cost { cpu: [1.0, 3.0], wall: [1.0, 3.0], runs: [1, 2], printed: [2, 2] };
+    let cost = Cost { cpu: [1.0, 3.0], wall: [1.0, 3.0], runs: Sides::new(1, 2), printed: [2, 2] };
     let input =
         Measurement { input: "commons-cli".to_owned(), compared: compared("document"), cost };
     let measured = Measured {

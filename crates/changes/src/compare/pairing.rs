@@ -8,11 +8,11 @@ use std::collections::VecDeque;
 use std::hash::Hash;
 
 use hashbrown::{HashMap, HashSet};
+use perfblame_sides::{Side, Sides};
 
 use super::Compared;
 use super::shingles::{MIN_TOKENS, likeness, only_first, shared, shingles};
 use crate::Addition;
-use crate::CodeSide;
 use crate::source::{FunctionKind, SourceFunction, hash_text, mix};
 
 /// A function by the row of its file and its row in it.
@@ -38,8 +38,8 @@ pub(super) struct Single {
 #[derive(Default)]
 pub(super) struct Pairing {
     pub pairs: Vec<Pair>,
-    pub gone: Vec<Single>,
-    pub new: Vec<Single>,
+    /// Functions that are gone, and new ones.
+    pub single: Sides<Vec<Single>>,
 }
 
 /// Bodies that are equal and this short are equal by chance, such as getters.
@@ -58,26 +58,20 @@ const CLOSELY: usize = 4;
 /// Both sides' functions that have no partner yet.
 struct Open<'a> {
     files: &'a [Compared<'a>],
-    before: Vec<FunctionId>,
-    after: Vec<FunctionId>,
+    left: Sides<Vec<FunctionId>>,
     pairs: Vec<Pair>,
 }
 
 impl Pairing {
     pub fn of(files: &[Compared]) -> Self {
-        let all = |side: CodeSide| {
+        let all = |side: Side| {
             let rows = files.iter().enumerate().flat_map(move |(file, compared)| {
                 let count = compared.side(side).map_or(0, |side| side.functions.len());
                 (0..count).map(move |row| FunctionId { file, row })
             });
             rows.collect()
         };
-        let mut open = Open {
-            files,
-            before: all(CodeSide::Before),
-            after: all(CodeSide::After),
-            pairs: Vec::new(),
-        };
+        let mut open = Open { files, left: Sides::of(all), pairs: Vec::new() };
         let overload = |function: &SourceFunction| {
             let signature = function.signature.as_deref().unwrap_or("");
             mix(function.key, hash_text(signature.as_bytes()))
@@ -90,12 +84,13 @@ impl Pairing {
             let key = (id.file, overload(it));
             let numbered = it.kind != FunctionKind::Named;
             // Numbered ones in other numbers than before pair by likeness first.
-            (!numbered || changed.get(&key).is_some_and(|(old, new)| old == new)).then_some(key)
+            (!numbered || changed.get(&key).is_some_and(|count| count.before == count.after))
+                .then_some(key)
         });
         let renamed = open.counts(|id, it| (id.file, it.key));
         open.pass(0.95, |id, it| {
             let key = (id.file, it.key);
-            let single = renamed.get(&key) == Some(&(1, 1));
+            let single = renamed.get(&key) == Some(&Sides::same(1));
             (single && it.kind == FunctionKind::Named).then_some(key)
         });
         // Across files, by name and body.
@@ -109,7 +104,8 @@ impl Pairing {
         open.by_likeness();
         open.pass(0.6, |_, it| {
             let key = overload(it);
-            (it.kind == FunctionKind::Named && moved.get(&key) == Some(&(1, 1))).then_some(key)
+            (it.kind == FunctionKind::Named && moved.get(&key) == Some(&Sides::same(1)))
+                .then_some(key)
         });
         open.pass(0.5, |id, it| {
             (it.kind != FunctionKind::Named).then_some((id.file, overload(it)))
@@ -119,7 +115,7 @@ impl Pairing {
 }
 
 impl<'a> Open<'a> {
-    fn get(&self, side: CodeSide, id: FunctionId) -> Option<&'a SourceFunction> {
+    fn get(&self, side: Side, id: FunctionId) -> Option<&'a SourceFunction> {
         super::get(self.files, side, id)
     }
 
@@ -129,78 +125,74 @@ impl<'a> Open<'a> {
         certainty: f64,
         key: impl Fn(FunctionId, &SourceFunction) -> Option<K>,
     ) {
-        if self.before.is_empty() || self.after.is_empty() {
+        if self.left.before.is_empty() || self.left.after.is_empty() {
             return;
         }
         let mut waiting: HashMap<K, VecDeque<FunctionId>> = HashMap::new();
-        for &id in &self.before {
-            if let Some(key) = self.get(CodeSide::Before, id).and_then(|it| key(id, it)) {
+        for &id in &self.left.before {
+            if let Some(key) = self.get(Side::Before, id).and_then(|it| key(id, it)) {
                 waiting.entry(key).or_default().push_back(id);
             }
         }
         let mut taken = HashSet::new();
-        let after = std::mem::take(&mut self.after);
+        let after = std::mem::take(&mut self.left.after);
         for id in after {
-            let key = self.get(CodeSide::After, id).and_then(|it| key(id, it));
+            let key = self.get(Side::After, id).and_then(|it| key(id, it));
             let partner = key.and_then(|key| waiting.get_mut(&key)?.pop_front());
             match partner {
                 Some(before) if self.same_language(before, id) => {
                     taken.insert(before);
                     self.pairs.push(Pair { before, after: id, certainty });
                 }
-                _ => self.after.push(id),
+                _ => self.left.after.push(id),
             }
         }
-        self.before.retain(|id| !taken.contains(id));
+        self.left.before.retain(|id| !taken.contains(id));
     }
 
     fn same_language(&self, before: FunctionId, after: FunctionId) -> bool {
         let language = |side, id: FunctionId| {
             self.files.get(id.file).and_then(|file| file.side(side)).map(|file| file.language)
         };
-        language(CodeSide::Before, before) == language(CodeSide::After, after)
+        language(Side::Before, before) == language(Side::After, after)
     }
 
     /// How many open functions have a key, before and after.
     fn counts<K: Hash + Eq>(
         &self,
         key: impl Fn(FunctionId, &SourceFunction) -> K,
-    ) -> HashMap<K, (u32, u32)> {
-        let mut counts: HashMap<K, (u32, u32)> = HashMap::new();
-        for &id in &self.before {
-            if let Some(it) = self.get(CodeSide::Before, id) {
-                counts.entry(key(id, it)).or_default().0 += 1;
-            }
-        }
-        for &id in &self.after {
-            if let Some(it) = self.get(CodeSide::After, id) {
-                counts.entry(key(id, it)).or_default().1 += 1;
+    ) -> HashMap<K, Sides<u32>> {
+        let mut counts: HashMap<K, Sides<u32>> = HashMap::new();
+        for (side, left) in self.left.each() {
+            for &id in left {
+                if let Some(it) = self.get(side, id) {
+                    counts.entry(key(id, it)).or_default()[side] += 1;
+                }
             }
         }
         counts
     }
 
-    fn runs(&self, side: CodeSide, ids: &[FunctionId]) -> Vec<Vec<u64>> {
+    fn runs(&self, side: Side) -> Vec<Vec<u64>> {
         let runs = |id: &FunctionId| {
             let tokens = self.get(side, *id).map_or(&[][..], |it| &it.tokens[..]);
             if tokens.len() < MIN_TOKENS { Vec::new() } else { shingles(tokens) }
         };
-        ids.iter().map(runs).collect()
+        self.left[side].iter().map(runs).collect()
     }
 
     fn by_likeness(&mut self) {
-        if self.before.is_empty() || self.after.is_empty() {
+        if self.left.before.is_empty() || self.left.after.is_empty() {
             return;
         }
-        let before = self.runs(CodeSide::Before, &self.before);
-        let after = self.runs(CodeSide::After, &self.after);
+        let Sides { before, after } = Sides::of(|side| self.runs(side));
         let index = index(&before);
         let mut likely: Vec<(f64, bool, usize, usize)> = Vec::new();
         for (row, runs) in after.iter().enumerate() {
-            let Some(new) = self.get(CodeSide::After, self.after[row]) else { continue };
+            let Some(new) = self.get(Side::After, self.left.after[row]) else { continue };
             for partner in candidates(&index, runs) {
-                let Some(old) = self.get(CodeSide::Before, self.before[partner]) else { continue };
-                if !self.same_language(self.before[partner], self.after[row]) {
+                let Some(old) = self.get(Side::Before, self.left.before[partner]) else { continue };
+                if !self.same_language(self.left.before[partner], self.left.after[row]) {
                     continue;
                 }
                 let same_name = old.simple == new.simple;
@@ -221,40 +213,39 @@ impl<'a> Open<'a> {
                 continue;
             }
             (old_taken[old], new_taken[new]) = (true, true);
-            self.pairs.push(Pair { before: self.before[old], after: self.after[new], certainty });
+            self.pairs.push(Pair {
+                before: self.left.before[old],
+                after: self.left.after[new],
+                certainty,
+            });
         }
-        keep(&mut self.before, &old_taken);
-        keep(&mut self.after, &new_taken);
+        keep(&mut self.left.before, &old_taken);
+        keep(&mut self.left.after, &new_taken);
     }
 
     fn finish(self) -> Pairing {
-        let new = self.hosts(CodeSide::After);
-        let gone = self.hosts(CodeSide::Before);
+        let single = Sides::of(|side| self.hosts(side));
         let mut pairs = self.pairs;
         pairs.sort_by_key(|pair| (pair.after, pair.before));
-        Pairing { pairs, gone, new }
+        Pairing { pairs, single }
     }
 
     /// For functions that are new or gone: whose body theirs was or became a part of.
-    fn hosts(&self, side: CodeSide) -> Vec<Single> {
-        let (ids, other_side) = match side {
-            CodeSide::Before => (&self.before, CodeSide::After),
-            CodeSide::After => (&self.after, CodeSide::Before),
-        };
+    fn hosts(&self, side: Side) -> Vec<Single> {
+        let (ids, other_side) = (&self.left[side], side.other());
         // Only what a host lost, or gained, can have gone elsewhere, or come from there.
         let mut hosts: Vec<(FunctionId, Option<FunctionId>)> = Vec::new();
         for pair in &self.pairs {
             let (own, there) = match side {
-                CodeSide::After => (pair.before, pair.after),
-                CodeSide::Before => (pair.after, pair.before),
+                Side::After => (pair.before, pair.after),
+                Side::Before => (pair.after, pair.before),
             };
             let (one, other) = (self.get(other_side, own), self.get(side, there));
             if one.map(|it| it.loose) != other.map(|it| it.loose) {
                 hosts.push((own, Some(there)));
             }
         }
-        let open = if side == CodeSide::After { &self.before } else { &self.after };
-        hosts.extend(open.iter().map(|id| (*id, None)));
+        hosts.extend(self.left[other_side].iter().map(|id| (*id, None)));
         hosts.sort_unstable();
         let wanted = !ids.is_empty() && !hosts.is_empty();
         let lost: Vec<Vec<u64>> = hosts
@@ -285,8 +276,8 @@ impl<'a> Open<'a> {
                 let called = called.is_some_and(|host| calls(host, function));
                 let enough = if called { TAKEN_AND_CALLED } else { TAKEN };
                 let same_kind = match side {
-                    CodeSide::After => self.same_language(host, *id),
-                    CodeSide::Before => self.same_language(*id, host),
+                    Side::After => self.same_language(host, *id),
+                    Side::Before => self.same_language(*id, host),
                 };
                 let better = best.is_none_or(|(found, _)| share > found);
                 if share >= enough && same_kind && better {

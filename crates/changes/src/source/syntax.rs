@@ -7,6 +7,8 @@ mod naming;
 mod unchanged;
 mod walk;
 
+use perfblame_sides::Sides;
+
 use super::language::rust_module;
 use super::{MAX_FILE_BYTES, SourceFile};
 use crate::{Hunk, Language};
@@ -52,27 +54,28 @@ pub(super) fn changed_parts(
         if bodies.is_empty() {
             return None;
         }
-        let inside: [Vec<_>; 2] = [
+        let inside = Sides::<Vec<_>>::new(
             bodies.iter().map(|it| it.before.clone()).collect(),
             bodies.iter().map(|it| it.after.clone()).collect(),
-        ];
-        let mut old = walk::parse_without(grammar, &module, before, &inside[0], None);
+        );
+        let mut old = walk::parse_without(grammar, &module, before, &inside.before, None);
         if old.errors || old.file.incomplete.is_some() {
             return None;
         }
         let mut tree = old.tree.take()?;
         unchanged::edit(&mut tree, before, after, hunks);
-        let new = walk::parse_without(grammar, &module, after, &inside[1], Some(&tree));
+        let new = walk::parse_without(grammar, &module, after, &inside.after, Some(&tree));
         if new.errors || new.file.incomplete.is_some() {
             return None;
         }
         let good = unchanged::sure(&old, &new);
         if good.iter().all(|good| *good) {
-            let left_out = inside[0]
+            let left_out = inside
+                .before
                 .iter()
                 .filter_map(|it| before.get(it.range.start_byte..it.range.end_byte));
             let named = language != Language::Java
-                || unchanged::numbers_stay([old.numbered, new.numbered], left_out);
+                || unchanged::numbers_stay(Sides::new(old.numbered, new.numbered), left_out);
             return named.then_some((old.file, new.file));
         }
         let mut good = good.into_iter();

@@ -4,8 +4,9 @@ use expect_test::{Expect, expect};
 
 use super::maker::{Maker, drawn, jar};
 use perfblame_changes::ChangeKind;
+use perfblame_sides::Side;
 
-use crate::{ClassOptions, CodeSide, MethodLabels, compare_jars};
+use crate::{ClassOptions, MethodLabels, compare_jars};
 
 type File = (String, Vec<u8>);
 
@@ -112,7 +113,7 @@ fn labels_by_name_alone_stand_for_all_overloads() {
     let pack = |is_after| jar(&files(is_after), true);
     let compared = compare_jars(pack(false), pack(true), ClassOptions::default()).unwrap();
     let label = |method: &str, descriptor: Option<&str>| {
-        compared.labels.label(CodeSide::After, "p/A", method, descriptor)
+        compared.labels.label(Side::After, "p/A", method, descriptor)
     };
     assert_eq!(label("start", None), Some(ChangeKind::Added));
     assert_eq!(label("run", Some("(I)V")), Some(ChangeKind::Added));
@@ -120,9 +121,9 @@ fn labels_by_name_alone_stand_for_all_overloads() {
     // Some calls of `run` were there before.
     assert_eq!(label("run", None), Some(ChangeKind::Modified));
     assert_eq!(label("stop", None), None);
-    let before = |name| compared.labels.label_of(CodeSide::Before, name, None);
+    let before = |name| compared.labels.label_of(Side::Before, name, None);
     assert_eq!(before("p.A.run"), None);
     let plain = MethodLabels::new(&compared.changes);
-    assert_eq!(plain.label_of(CodeSide::After, "p.A.run", None), Some(ChangeKind::Added));
-    assert_eq!(plain.changes_of(CodeSide::After, "p.A.run", None).len(), 1);
+    assert_eq!(plain.label_of(Side::After, "p.A.run", None), Some(ChangeKind::Added));
+    assert_eq!(plain.changes_of(Side::After, "p.A.run", None).len(), 1);
 }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use perfblame_cct::Sides;
+use perfblame_cct::{Side, Sides};
 
 use crate::attribution::Named;
 use crate::compare::Taken;
@@ -91,7 +91,7 @@ pub fn claims(rows: &Rows<'_>) -> String {
     let programs = rows.len();
     let inputs = || rows.iter().flat_map(|(_, row)| &row.inputs);
     let count = |of: &dyn Fn(&Measured) -> bool| rows.iter().filter(|(_, row)| of(row)).count();
-    let covered = count(&|row| mean(row, |input| input.compared.staged.shares[0]) > 0.85);
+    let covered = count(&|row| mean(row, |input| input.compared.staged.shares.before) > 0.85);
     let good = count(&|row| mean(row, |input| input.compared.staged.score) > 70.0);
     let steady = count(&|row| mean(row, |input| input.compared.staged.score_of_calls()) > 70.0);
     let better = count(&|row| {
@@ -106,12 +106,16 @@ pub fn claims(rows: &Rows<'_>) -> String {
         values.sort_by(f64::total_cmp);
         values.get(values.len() / 2).copied().unwrap_or(0.0)
     };
-    let grown = |row: &Measured, side: usize| {
+    let grown = |row: &Measured, side: Side| {
         let with = mean(row, |input| input.compared.nodes[side] as f64);
         let without = mean(row, |input| input.compared.nodes_without_sites[side] as f64);
         if without > 0.0 { (with / without - 1.0) * 100.0 } else { 0.0 }
     };
-    let growth: f64 = rows.iter().map(|(_, row)| f64::midpoint(grown(row, 0), grown(row, 1))).sum();
+    let growth = rows.iter().map(|(_, row)| {
+        let Sides { before, after } = Sides::of(|side| grown(row, side));
+        f64::midpoint(before, after)
+    });
+    let growth: f64 = growth.sum();
     let renamed: usize = rows.iter().map(|(_, row)| row.code.renamed).sum();
     let same = |of: fn(&Taken) -> Option<f64>| {
         percent(median(inputs().filter_map(|input| of(input.compared.same.as_ref()?)).collect()))
@@ -175,8 +179,8 @@ pub fn programs(rows: &Rows<'_>) -> String {
     for (program, measured) in rows {
         let inputs: Vec<&str> = measured.inputs.iter().map(|input| input.input.as_str()).collect();
         let Sides { before, after } = program.releases;
-        let runs = measured.inputs.first().map_or([0; 2], |input| input.cost.runs);
-        let runs = format!("{} + {}", runs[0], runs[1]);
+        let runs = measured.inputs.first().map_or_else(Sides::default, |input| input.cost.runs);
+        let runs = format!("{} + {}", runs.before, runs.after);
         line(
             &mut text,
             &[program.name, program.what, before, after, &runs, &inputs.join(", ")]
@@ -188,17 +192,18 @@ pub fn programs(rows: &Rows<'_>) -> String {
 
 pub fn sizes(rows: &Rows<'_>) -> String {
     let columns = ["program", "nodes before", "nodes after", "depth before", "depth after"];
+    let cells = |nodes: Sides<f64>, depth: Sides<f64>| -> Vec<String> {
+        nodes.map(number).into_iter().chain(depth.map(|depth| format!("{depth:.1}"))).collect()
+    };
     beside(
         rows,
         &columns,
         |_, row| {
-            let nodes =
-                [0, 1].map(|side| number(mean(row, |input| input.compared.nodes[side] as f64)));
-            let depth =
-                [0, 1].map(|side| format!("{:.1}", mean(row, |input| input.compared.depth[side])));
-            [nodes, depth].concat()
+            let nodes = |side| mean(row, |input| input.compared.nodes[side] as f64);
+            let depth = |side| mean(row, |input| input.compared.depth[side]);
+            cells(Sides::of(nodes), Sides::of(depth))
         },
-        |row| [row.nodes.map(number), row.depth.map(|depth| format!("{depth:.1}"))].concat(),
+        |row| cells(row.nodes, row.depth),
     )
 }
 
@@ -220,9 +225,9 @@ pub fn code(rows: &Rows<'_>) -> String {
         &columns,
         |_, row| {
             let code = &row.code;
-            let sizes = [code.classes, code.methods].concat();
+            let sizes = code.classes.into_iter().chain(code.methods);
             let changes = [code.deleted, code.added, code.modified, code.renamed, code.moved];
-            sizes.into_iter().chain(changes).map(|count| number(count as f64)).collect()
+            sizes.chain(changes).map(|count| number(count as f64)).collect()
         },
         |row| {
             let counts = row.code.iter().map(|count| number(f64::from(*count)));
@@ -241,7 +246,7 @@ pub fn stage_means(rows: &Rows<'_>) -> String {
         rows,
         &columns,
         |_, row| {
-            let mut cells = vec![percent(mean(row, |input| input.compared.staged.shares[0]))];
+            let mut cells = vec![percent(mean(row, |input| input.compared.staged.shares.before))];
             for stage in 0..4 {
                 let subtrees = mean(row, |input| counts(&input.compared.staged)[stage].0 as f64);
                 let nodes = mean(row, |input| counts(&input.compared.staged)[stage].1 as f64);
@@ -276,8 +281,8 @@ pub fn stages(rows: &Rows<'_>) -> String {
             let mut cells = vec![
                 format!("{}, {}", program.name, input.input),
                 number(taken.common as f64),
-                format!("{:.2}", taken.shares[0] * 100.0),
-                format!("{:.2}", taken.shares[1] * 100.0),
+                format!("{:.2}", taken.shares.before * 100.0),
+                format!("{:.2}", taken.shares.after * 100.0),
             ];
             let pair = |(subtrees, nodes): (usize, usize)| {
                 format!("{} / {}", number(subtrees as f64), number(nodes as f64))
@@ -313,22 +318,20 @@ pub fn call_sites(rows: &Rows<'_>) -> String {
         "after, without",
         "larger by %",
     ];
-    let cells = |with: [f64; 2], without: [f64; 2]| -> Vec<String> {
-        let one = |side: usize| {
-            let more =
-                if without[side] > 0.0 { (with[side] / without[side] - 1.0) * 100.0 } else { 0.0 };
-            [number(with[side]), number(without[side]), format!("{more:.1}")]
+    let cells = |with: Sides<f64>, without: Sides<f64>| -> Vec<String> {
+        let one = |(with, without): (f64, f64)| {
+            let more = if without > 0.0 { (with / without - 1.0) * 100.0 } else { 0.0 };
+            [number(with), number(without), format!("{more:.1}")]
         };
-        [one(0), one(1)].concat()
+        with.zip(without).into_iter().flat_map(one).collect()
     };
     beside(
         rows,
         &columns,
         |_, row| {
-            let with = [0, 1].map(|side| mean(row, |input| input.compared.nodes[side] as f64));
-            let without = [0, 1]
-                .map(|side| mean(row, |input| input.compared.nodes_without_sites[side] as f64));
-            cells(with, without)
+            let with = |side| mean(row, |input| input.compared.nodes[side] as f64);
+            let without = |side| mean(row, |input| input.compared.nodes_without_sites[side] as f64);
+            cells(Sides::of(with), Sides::of(without))
         },
         |row| cells(row.nodes, row.without_sites),
     )
@@ -527,7 +530,7 @@ pub fn costs(rows: &Rows<'_>) -> String {
             format!("{profiled:.1}"),
             format!("{:.1}", if plain > 0.0 { profiled / plain } else { 0.0 }),
             format!("{:.1}", mean(row, |input| input.cost.wall[0])),
-            number(mean(row, |input| input.compared.calls[1]).round()),
+            number(mean(row, |input| input.compared.calls.after).round()),
             format!("{:.2}", mean(row, |input| input.compared.seconds[0])),
             format!("{:.2}", mean(row, |input| input.compared.seconds[1])),
             format!("{:.2}", row.code.seconds),

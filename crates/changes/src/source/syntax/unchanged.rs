@@ -8,6 +8,7 @@
 
 use hashbrown::HashMap;
 use memchr::{memchr_iter, memmem};
+use perfblame_sides::Sides;
 use tree_sitter::{InputEdit, Point, Range, Tree};
 
 use super::walk::{Numbered, Parsed};
@@ -385,7 +386,7 @@ fn names(file: &SourceFile) -> NameCounts<'_> {
 
 /// Whether nothing that was left out of a Java class can have a number that comes before one that is in the answer.
 pub(super) fn numbers_stay<'t>(
-    seen: [Numbered; 2],
+    seen: Sides<Numbered>,
     mut left_out: impl Iterator<Item = &'t [u8]>,
 ) -> bool {
     let any = |of: fn(&Numbered) -> bool| seen.iter().any(of);

@@ -2,6 +2,9 @@
 //!
 //! What is compared is always *before* and *after*. Code that keeps something for both keeps it in [`Sides`] and asks
 //! for it by [`Side`]: an index, a string or a tuple could be mixed up with another one, a side cannot.
+//!
+//! Profiles are compared, and so is code. The crates that compare code know no profiles, so this one stands below both.
+#![warn(missing_docs)]
 
 use std::fmt;
 use std::ops::{Index, IndexMut};
@@ -208,6 +211,14 @@ impl<T> From<[T; 2]> for Sides<T> {
     #[inline]
     fn from([before, after]: [T; 2]) -> Self {
         Self { before, after }
+    }
+}
+
+impl<T> From<Sides<T>> for [T; 2] {
+    /// The value of *before* comes first.
+    #[inline]
+    fn from(sides: Sides<T>) -> Self {
+        [sides.before, sides.after]
     }
 }
 
