@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use perfblame_blame::{CriticalOptions, LeastDelta, Markers, Timelines, critical_graph};
+use perfblame_blame::{CriticalOptions, LeastDelta, Markers, Timelines, Wanted, critical_graph};
 use perfblame_cct::{
     Grain, Metric, MetricId, ProfileBuilder, TaskDefinition, Times, Unit, merge_runs,
     recursive_parents, tasks,
@@ -91,7 +91,7 @@ fn timelines() -> Vec<BenchRow> {
     let seconds = fastest(|| {
         let old = Timelines { runs: &before, metric, scale: &[] };
         let new = Timelines { runs: &after, metric, scale: &[] };
-        nodes = critical_graph(&old, &new, &options).nodes.len();
+        nodes = critical_graph(&old, &new, &options, Wanted::default()).nodes.len();
         nodes
     });
     let input = format!("three pairs of 5,000 and 6,000 nodes, {nodes} of them in the graph");

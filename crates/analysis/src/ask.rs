@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 
 use perfblame_readers::Tally;
 
@@ -75,6 +75,17 @@ impl Ask {
     /// Fails when the question was cancelled.
     pub fn go_on(&self) -> Result<(), Cancelled> {
         if self.is_cancelled() { Err(Cancelled) } else { Ok(()) }
+    }
+
+    /// The flag that cancels, for code that knows nothing but a flag: recorders, processes of others.
+    pub fn cancel_flag(&self) -> &AtomicBool {
+        self.tally.cancel_flag()
+    }
+
+    /// True while the answer is wanted. Whoever watches hears that it is still being worked on, and can end it.
+    pub(crate) fn is_wanted(&self) -> bool {
+        self.tally.look();
+        !self.is_cancelled()
     }
 
     /// Begins a phase, unless the question was cancelled.

@@ -219,6 +219,34 @@ fn a_question_is_cancelled_between_its_phases() {
     }
 }
 
+#[test]
+fn a_question_is_cancelled_while_contexts_are_matched() {
+    for (method, phase) in
+        [(Method::Suspects, Phase::Matching), (Method::Stages, Phase::Identifying)]
+    {
+        let question = CompareQuestion {
+            sources: Sides::new(large(), large()),
+            query: DiffQuery { method, ..DiffQuery::default() },
+            ..CompareQuestion::default()
+        };
+        let looks = Arc::new(AtomicU64::new(0));
+        let seen = Arc::clone(&looks);
+        // The first look is the beginning of the phase; the others come every few thousand contexts.
+        let ask = Ask::watched(move |at| {
+            if at.phase == phase && seen.fetch_add(1, Ordering::Relaxed) == 4 {
+                ControlFlow::Break(())
+            } else {
+                ControlFlow::Continue(())
+            }
+        });
+        assert_eq!(compare(&question, &ask).unwrap_err().code(), "cancelled", "{method:?}");
+        assert_eq!(ask.progress().phase, phase);
+        // It ended there, and nothing else was begun.
+        let looks = looks.load(Ordering::Relaxed);
+        assert!((5..8).contains(&looks), "{method:?}: {looks} looks");
+    }
+}
+
 /// One thread asks, another looks on and cancels.
 #[test]
 fn whoever_holds_a_clone_can_cancel() {

@@ -29,7 +29,7 @@ mod timeline;
 use std::borrow::Cow;
 
 use perfblame_cct::{Cct, FrameId, FunctionId, MetricId, NodeId, RunSet, Sides, Symbols};
-use perfblame_matching::{Identity, Level, SideTree, match_by_key, match_levels};
+use perfblame_matching::{Identity, Level, SideTree, Wanted, match_by_key, match_levels};
 
 use aggregate::SlowCalls;
 use roles::Roles;
@@ -126,10 +126,12 @@ pub enum Call {
 }
 
 /// The critical graph of two sides: run by run, each with the run of the same number, then what all pairs have in common.
+/// Once nobody waits for the answer, it ends with one that is not complete.
 pub fn critical_graph(
     before: &Timelines<'_>,
     after: &Timelines<'_>,
     options: &CriticalOptions,
+    wanted: Wanted<'_>,
 ) -> CriticalGraph {
     let pairs = before.runs.runs.len().min(after.runs.runs.len());
     let roles = Roles::of(before, after, pairs);
@@ -158,7 +160,7 @@ pub fn critical_graph(
     let mut among_after: Option<Identity> = None;
     let mut common: Option<SlowCalls> = None;
     let (mut total_before, mut total_after) = (0.0, 0.0);
-    for run in 0..pairs {
+    for run in (0..pairs).take_while(|_| wanted.goes_on()) {
         let (timeline_before, timeline_after) = (old.timeline(run), new.timeline(run));
         total_before += timeline_before.total;
         total_after += timeline_after.total;
@@ -168,6 +170,7 @@ pub fn critical_graph(
             Sides { before: &timeline_before.time, after: &timeline_after.time },
             &identity,
             after.runs.symbols.functions().len(),
+            wanted,
             &mut graph,
         );
         common = Some(match common {
@@ -219,10 +222,18 @@ fn compare(
     times: Sides<&[f64]>,
     identity: &Identity,
     threads: usize,
+    wanted: Wanted<'_>,
     graph: &mut CriticalGraph,
 ) -> SlowCalls {
     let least = graph.least;
+    let (mut step, mut ended) = (0, false);
+    let mut ends = || {
+        step += 1;
+        ended |= wanted.ends_at(step);
+        ended
+    };
     let levels = match_levels(before, after, identity, |partners| match partners {
+        _ if ends() => Level::Skipped,
         // Which event comes first is chance, and so is which message a worker gets first.
         None => Level::Keyed,
         Some((old, new)) if times.after[new.index()] - times.before[old.index()] < least => {

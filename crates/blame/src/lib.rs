@@ -12,6 +12,8 @@ mod special;
 mod stages;
 mod suspects;
 
+pub use perfblame_matching::Wanted;
+
 pub use critical_graph::{
     Call, CriticalGraph, CriticalNode, CriticalOptions, LeastDelta, Markers, Timelines,
     critical_graph,

@@ -24,7 +24,7 @@ mod weights;
 
 use perfblame_cct::{FunctionId, NodeId, Side, Sides};
 use perfblame_matching::{
-    CommonTree, Identity, Matching, RelaxedRules, SiblingOrder, SideTree, common_tree,
+    CommonTree, Identity, Matching, RelaxedRules, SiblingOrder, SideTree, Wanted, common_tree,
     match_relaxed_by,
 };
 
@@ -155,11 +155,13 @@ impl Staged {
     }
 }
 
-/// Takes two trees apart by what changed in the code.
+/// Takes two trees apart by what changed in the code. Once nobody waits for the answer, it ends with one that is not
+/// complete.
 pub fn stages(
     before: &LabelledTree<'_>,
     after: &LabelledTree<'_>,
     siblings: SiblingOrder,
+    wanted: Wanted<'_>,
 ) -> Staged {
     let renamed = renamed(before, after);
     let identity = Identity::by_signature(&before.tree, &after.tree, &renamed);
@@ -175,8 +177,8 @@ pub fn stages(
         side.tree.symbols.functions().map(|(id, _)| side.label(id) == label).collect()
     };
     let cut = Sides { before: is_cut(before, Label::Deleted), after: is_cut(after, Label::Added) };
-    let rules =
-        RelaxedRules { siblings, cut: cut.as_ref().map(Vec::as_slice), dominators: &modified };
+    let cut_by_side = cut.as_ref().map(Vec::as_slice);
+    let rules = RelaxedRules { siblings, cut: cut_by_side, dominators: &modified, wanted };
     let matching = match_relaxed_by(&before.tree, &after.tree, &identity, &rules);
     let mut staged =
         Staged { identity, matching, excised: Vec::new(), part: Sides::default(), modified };

@@ -18,13 +18,14 @@ pub struct ChangedCode<'a> {
     git: &'a Repository,
     base: &'a Snapshot,
     head: &'a Snapshot,
+    ask: &'a Ask,
     known: OnceCell<Result<ChangedSources, CodeError>>,
 }
 
 impl<'a> ChangedCode<'a> {
     /// For all comparisons of a check.
-    pub fn of(git: &'a Repository, base: &'a Snapshot, head: &'a Snapshot) -> Self {
-        Self { git, base, head, known: OnceCell::new() }
+    pub fn of(git: &'a Repository, base: &'a Snapshot, head: &'a Snapshot, ask: &'a Ask) -> Self {
+        Self { git, base, head, ask, known: OnceCell::new() }
     }
 
     /// Fills in the changes of each suspect, and says what else the change has to do with the comparison.
@@ -64,7 +65,7 @@ impl<'a> ChangedCode<'a> {
         self.known.get_or_init(|| {
             let [base, head] =
                 [self.base, self.head].map(|side| Revision::Commit(side.commit.clone()));
-            ChangedSources::of_revisions(self.git, &base, &head, &Ask::default())
+            ChangedSources::of_revisions(self.git, &base, &head, self.ask)
         })
     }
 }

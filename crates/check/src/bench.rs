@@ -4,10 +4,9 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-use perfblame_analysis::{Diff, DiffTree, Verdict};
+use perfblame_analysis::{Ask, Diff, DiffTree, Verdict};
 use perfblame_cct::{NameKinds, Profile, Side, Sides, Warning, normalise, rename};
 use perfblame_record::{
     Output as RecordOutput, Profiler, Program, RecordError, Settings, choose, frequency_for,
@@ -44,8 +43,8 @@ pub struct Around<'a> {
     pub home: &'a Home,
     /// Hears what happens.
     pub watch: &'a dyn Watch,
-    /// Set when we should stop.
-    pub cancel: &'a AtomicBool,
+    /// Whether anybody still waits for the answer.
+    pub ask: &'a Ask,
 }
 
 /// Makes the runs.
@@ -188,7 +187,7 @@ impl<'a> Bench<'a> {
             return Ok(text.trim().parse().ok());
         }
         self.running(Side::Before, 0);
-        let ran = run_plain(&self.programs.before, self.around.cancel);
+        let ran = run_plain(&self.programs.before, self.around.ask.cancel_flag());
         let ran = ran.map_err(|error| cannot_record(&error))?;
         self.spent += ran.wall;
         self.ended_well(Side::Before, ran.status)?;
@@ -198,9 +197,9 @@ impl<'a> Bench<'a> {
     }
 
     /// Runs of earlier checks that can be used.
-    pub fn stored(&mut self) -> CollectedRuns {
+    pub fn stored(&mut self) -> Result<CollectedRuns, Failure> {
         let most = self.subject.workload.max_runs as usize;
-        let stored = alternating(self.shelves.as_ref(), most);
+        let stored = alternating(self.shelves.as_ref(), most, self.around.ask)?;
         let mut collected = CollectedRuns::default();
         for (side, runs) in Side::BOTH.into_iter().zip(stored) {
             for (number, run) in (1..).zip(runs) {
@@ -209,7 +208,7 @@ impl<'a> Bench<'a> {
                 collected.add(side, run.profile, name);
             }
         }
-        collected
+        Ok(collected)
     }
 
     /// Runs that are not counted.
@@ -217,7 +216,7 @@ impl<'a> Bench<'a> {
         for _ in 0..self.subject.workload.warmup {
             for side in Side::BOTH {
                 self.running(side, 0);
-                let ran = run_plain(&self.programs[side], self.around.cancel);
+                let ran = run_plain(&self.programs[side], self.around.ask.cancel_flag());
                 let ran = ran.map_err(|error| cannot_record(&error))?;
                 self.spent += ran.wall;
                 self.ended_well(side, ran.status)?;
@@ -292,7 +291,14 @@ impl Runs for Bench<'_> {
         let name = format!("profile-{side}-{number}");
         let record = || {
             let (program, scratch) = (&self.programs[side], &self.scratch.0);
-            record_run(self.profiler, program, &self.settings, scratch, &name, self.around.cancel)
+            record_run(
+                self.profiler,
+                program,
+                &self.settings,
+                scratch,
+                &name,
+                self.around.ask.cancel_flag(),
+            )
         };
         let mut recorded = record();
         // What worked for an earlier check may be forbidden now; trying it out anew tells why.
@@ -316,9 +322,9 @@ impl Runs for Bench<'_> {
         self.budget.spent += started.elapsed();
         let (shelf, series) = (self.shelves[side].clone(), self.series.clone());
         let root = self.subject.built[side].path.clone();
-        let profiler = self.profiler;
+        let (profiler, ask) = (self.profiler, self.around.ask.clone());
         Ok(Box::new(move || {
-            let profile = read_all(&recorded.profiles, &root, profiler)?;
+            let profile = read_all(&recorded.profiles, &root, profiler, &ask)?;
             shelf.keep(&series, number, &profile, &printed);
             Ok(profile)
         }))
@@ -344,11 +350,16 @@ impl Runs for Bench<'_> {
 }
 
 /// The profile of a run. A program of several processes is one program: the others are read with the first.
-fn read_all(paths: &[PathBuf], root: &Path, profiler: Profiler) -> Result<Profile, Failure> {
+fn read_all(
+    paths: &[PathBuf],
+    root: &Path,
+    profiler: Profiler,
+    ask: &Ask,
+) -> Result<Profile, Failure> {
     let first = paths.first().ok_or_else(|| {
         Failure::new(format!("{} wrote no profile", profiler.name()), "the run is too short")
     })?;
-    let profile = below_root(read_profile(first)?, root);
+    let profile = below_root(read_profile(first, ask)?, root);
     for path in paths {
         let _ = std::fs::remove_file(path);
     }

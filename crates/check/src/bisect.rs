@@ -6,10 +6,9 @@
 //! stepped around; one that changes nothing but documents is never run.
 
 use std::path::Path;
-use std::sync::atomic::AtomicBool;
 
 use perfblame_analysis::{
-    BisectState, BisectStep, Bisection, Check, Comparison, Diff, RevisionView, Verdict,
+    Ask, BisectState, BisectStep, Bisection, Check, Comparison, Diff, RevisionView, Verdict,
 };
 use perfblame_cct::{Sides, Warning};
 
@@ -44,9 +43,9 @@ pub fn bisect(
     walk: Walk,
     options: &CheckOptions,
     watch: &dyn Watch,
-    cancel: &AtomicBool,
+    ask: &Ask,
 ) -> Result<Bisection, Failure> {
-    let mut session = Session::open(folder, options, watch, cancel)?;
+    let mut session = Session::open(folder, options, watch, ask)?;
     let good = session.git.snapshot(good)?;
     let bad = session.git.snapshot(bad)?;
     if session.git.run(&["merge-base", "--is-ancestor", &good.commit, &bad.commit]).is_err() {

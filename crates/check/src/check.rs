@@ -1,11 +1,10 @@
 //! `perfblame check`: two revisions, all workloads, one answer.
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use perfblame_analysis::{
-    Check, Compared, Comparison, DiffQuery, FailureView, Outcome, RevisionView,
+    Ask, Check, Compared, Comparison, DiffQuery, FailureView, Outcome, RevisionView,
 };
 use perfblame_cct::{Sides, Warning};
 use perfblame_record::Profiler;
@@ -70,7 +69,7 @@ pub struct Session<'a> {
     /// What is run.
     pub config: Config,
     watch: &'a dyn Watch,
-    cancel: &'a AtomicBool,
+    ask: &'a Ask,
     fresh: bool,
     _lock: Lock,
 }
@@ -90,7 +89,7 @@ impl<'a> Session<'a> {
         folder: &Path,
         options: &CheckOptions,
         watch: &'a dyn Watch,
-        cancel: &'a AtomicBool,
+        ask: &'a Ask,
     ) -> Result<Self, Failure> {
         let git = Repository::with_working_tree(folder)?;
         let home = Home::of(&git)?;
@@ -103,8 +102,8 @@ impl<'a> Session<'a> {
             refuse_foreign_unit(workload.min_delta, workload.metric.as_deref(), first)?;
         }
         let waits = |holder: &str| watch.event(&CheckEvent::Waiting { holder });
-        let lock = home.lock(&git, options.busy, cancel, &waits)?;
-        Ok(Self { git, home, config, watch, cancel, fresh: options.fresh, _lock: lock })
+        let lock = home.lock(&git, options.busy, ask.cancel_flag(), &waits)?;
+        Ok(Self { git, home, config, watch, ask, fresh: options.fresh, _lock: lock })
     }
 
     fn trees(&self) -> Trees<'_> {
@@ -113,7 +112,7 @@ impl<'a> Session<'a> {
             home: &self.home,
             limit: self.config.cache.trees,
             watch: self.watch,
-            cancel: self.cancel,
+            cancel: self.ask.cancel_flag(),
         }
     }
 
@@ -124,7 +123,7 @@ impl<'a> Session<'a> {
 
     /// Fails when somebody asked us to stop.
     pub fn go_on(&self) -> Result<(), Failure> {
-        if self.cancel.load(Ordering::Relaxed) { Err(Failure::cancelled()) } else { Ok(()) }
+        self.ask.go_on().map_err(|_| Failure::cancelled())
     }
 
     /// A revision built for a workload.
@@ -184,13 +183,13 @@ impl<'a> Session<'a> {
         let started = Instant::now();
         let subject =
             Subject { workload, input, root: self.git.root(), revisions, built: built.as_ref() };
-        let around = Around { home: &self.home, watch: self.watch, cancel: self.cancel };
+        let around = Around { home: &self.home, watch: self.watch, ask: self.ask };
         let mut bench = Bench::new(subject, around)?;
         bench.code = code;
         let metric = Metric::of(workload, bench.profiler);
         let first = usual_metric(bench.profiler);
         refuse_foreign_unit(workload.min_delta, metric.name.as_deref(), first)?;
-        let mut collected = if self.fresh { CollectedRuns::default() } else { bench.stored() };
+        let mut collected = if self.fresh { CollectedRuns::default() } else { bench.stored()? };
         let plan = Plan {
             min_runs: workload.min_runs,
             max_runs: workload.max_runs,
@@ -205,7 +204,7 @@ impl<'a> Session<'a> {
         if collected.done() == 0 {
             bench.warm_up()?;
         }
-        let mut decided = decide(&plan, &mut collected, &mut bench)?;
+        let mut decided = decide(&plan, &mut collected, &mut bench, self.ask)?;
         let warnings = bench.warnings();
         decided.diff.warnings.extend(warnings.iter().cloned());
         decided.diff.warnings.extend(metric.note);
@@ -228,7 +227,7 @@ impl<'a> Session<'a> {
             check.warnings.push(Warning { code: "same-content".to_owned(), message, count: 1 });
             return Ok(check);
         }
-        let attribution = ChangedCode::of(&self.git, base, head);
+        let attribution = ChangedCode::of(&self.git, base, head, self.ask);
         let comparisons: usize =
             self.config.workloads.iter().map(|workload| workload.inputs.len()).sum();
         let share = 1.0 / comparisons.max(1) as f64;
@@ -250,6 +249,7 @@ impl<'a> Session<'a> {
                         let ended = ended(&decided, workload);
                         let Decided { mut diff, tree, .. } = decided;
                         let code = attribution.explain(&mut diff, &tree);
+                        self.go_on()?;
                         let compared = Compared { diff, tree, ended, code };
                         (Some(profiler), Outcome::Compared(Box::new(compared)))
                     }
@@ -274,9 +274,9 @@ pub fn check(
     folder: &Path,
     options: &CheckOptions,
     watch: &dyn Watch,
-    cancel: &AtomicBool,
+    ask: &Ask,
 ) -> Result<Check, Failure> {
-    let session = Session::open(folder, options, watch, cancel)?;
+    let session = Session::open(folder, options, watch, ask)?;
     let head = match &options.head {
         Some(name) => session.git.snapshot(name)?,
         None => session.git.working_tree(session.home.path())?,

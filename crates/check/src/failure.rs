@@ -5,7 +5,7 @@
 
 use std::path::{Path, PathBuf};
 
-use perfblame_analysis::{Hint, LoadError};
+use perfblame_analysis::{Hint, LoadError, LoadErrorKind};
 use perfblame_changes::GitError;
 
 /// Lines of a log that are shown.
@@ -76,6 +76,9 @@ impl From<GitError> for Failure {
 
 impl From<LoadError> for Failure {
     fn from(error: LoadError) -> Self {
+        if matches!(error.kind, LoadErrorKind::Cancelled) {
+            return Self::cancelled();
+        }
         let help = match error.hint() {
             Some(Hint::Words(help)) => Some(help),
             _ => None,

@@ -120,11 +120,9 @@ impl CollectedRuns {
     }
 
     /// Compares what there is.
-    pub fn compare(&mut self, query: &DiffQuery) -> Result<(Diff, DiffTree), DiffError> {
+    pub fn compare(&mut self, query: &DiffQuery, ask: &Ask) -> Result<(Diff, DiffTree), DiffError> {
         let Sides { before, after } = &mut self.runs;
-        before.look(|before| {
-            after.look(|after| diff_with_tree(before, after, query, &Ask::default()))
-        })
+        before.look(|before| after.look(|after| diff_with_tree(before, after, query, ask)))
     }
 }
 
@@ -134,6 +132,7 @@ pub fn decide(
     plan: &Plan,
     collected: &mut CollectedRuns,
     runs: &mut dyn Runs,
+    ask: &Ask,
 ) -> Result<Decided, Failure> {
     let looks = plan.looks();
     let most = looks.last().copied().unwrap_or(1);
@@ -146,7 +145,7 @@ pub fn decide(
         let out_of_time = done >= 1 && done < most && !runs.has_time(done);
         if look_now || done >= next || out_of_time {
             unread.read(collected)?;
-            let (diff, tree) = collected.compare(&plan.query).map_err(cannot_compare)?;
+            let (diff, tree) = collected.compare(&plan.query, ask).map_err(cannot_compare)?;
             let (mut verdict, clear) = judge(plan, &diff);
             let cannot_differ = !clear && done >= plan.min_runs && runs.cannot_differ(&diff, &tree);
             if cannot_differ {
@@ -268,6 +267,9 @@ fn is_precise(plan: &Plan, diff: &Diff) -> bool {
 
 /// Why runs cannot be compared, in words.
 pub fn cannot_compare(error: DiffError) -> Failure {
+    if matches!(error, DiffError::Cancelled) {
+        return Failure::cancelled();
+    }
     if let DiffError::Threshold { given, metric, unit } = &error {
         let why = format!("it is {given}, but {metric} is measured in {}", unit.name());
         return Failure::new("`min-delta` does not fit the metric", why)

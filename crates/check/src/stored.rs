@@ -147,7 +147,11 @@ impl About {
 }
 
 /// Runs that both shelves have of the same series, as many of each, at most `most` of each.
-pub fn alternating(shelves: Sides<&Shelf>, most: usize) -> Sides<Vec<StoredRun>> {
+pub fn alternating(
+    shelves: Sides<&Shelf>,
+    most: usize,
+    ask: &Ask,
+) -> Result<Sides<Vec<StoredRun>>, Failure> {
     let mut runs: Sides<Vec<StoredRun>> = Sides::default();
     let Sides { before, after } = shelves.map(Shelf::series);
     for (series, files) in before.iter().rev().take(SERIES) {
@@ -157,28 +161,32 @@ pub fn alternating(shelves: Sides<&Shelf>, most: usize) -> Sides<Vec<StoredRun>>
                 break;
             }
             // A file that is damaged costs its pair.
-            if let (Ok(first), Ok(second)) = (read(pair.0), read(pair.1)) {
-                runs.before.push(first);
-                runs.after.push(second);
+            match (read(pair.0, ask), read(pair.1, ask)) {
+                (Ok(first), Ok(second)) => {
+                    runs.before.push(first);
+                    runs.after.push(second);
+                }
+                (Err(failure), _) | (_, Err(failure)) if failure.cancelled => return Err(failure),
+                _ => {}
             }
         }
     }
-    runs
+    Ok(runs)
 }
 
-fn read(path: &Path) -> Result<StoredRun, Failure> {
+fn read(path: &Path, ask: &Ask) -> Result<StoredRun, Failure> {
     touch(path);
-    let profile = read_profile(path)?;
+    let profile = read_profile(path, ask)?;
     let output = profile.info.labels.iter().find(|(name, _)| name == OUTPUT);
     let output = output.map_or(String::new(), |(_, value)| value.clone());
     Ok(StoredRun { profile, output })
 }
 
 /// Reads any profile as comparisons want it.
-pub fn read_profile(path: &Path) -> Result<Profile, Failure> {
+pub fn read_profile(path: &Path, ask: &Ask) -> Result<Profile, Failure> {
     // Whoever recorded it still has to take out where the checkout lay.
     let options = LoadOptions { names: Names::AsRecorded, ..LoadOptions::default() };
-    let loaded = load(&[Source::File(path.to_owned())], options, &Ask::default());
+    let loaded = load(&[Source::File(path.to_owned())], options, ask);
     loaded?
         .runs
         .profile(0)
@@ -226,10 +234,14 @@ mod tests {
         after.keep("2", 1, &run, "other");
         after.keep("3", 0, &run, "out");
         let shelves = Sides { before: &before, after: &after };
-        let Sides { before: first, after: second } = alternating(shelves, 10);
+        let ask = Ask::default();
+        let Sides { before: first, after: second } = alternating(shelves, 10, &ask).unwrap();
         assert_eq!((first.len(), second.len()), (2, 2));
         assert_eq!(second[1].output, "other");
-        assert_eq!(alternating(shelves, 1).before.len(), 1);
+        assert_eq!(alternating(shelves, 1, &ask).unwrap().before.len(), 1);
+        // Files that were not read to their ends, because somebody asked us to stop, do not count as damaged.
+        ask.cancel();
+        assert!(alternating(shelves, 1, &ask).unwrap_err().cancelled);
         std::fs::remove_dir_all(&folder).unwrap();
     }
 }

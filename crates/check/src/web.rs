@@ -12,7 +12,6 @@ pub use machine_noise::MachineNoise;
 pub use started_server::StartedServer;
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use perfblame_analysis::{Ask, DiffQuery, InputOptions, LoadOptions, Source, Verdict, load};
@@ -86,22 +85,18 @@ pub struct WebCompared {
 const PRECISION: f64 = 0.05;
 
 /// Visits both sites in turns until the answer is clear.
-pub fn compare(
-    options: &WebOptions,
-    watch: &dyn Watch,
-    cancel: &AtomicBool,
-) -> Result<WebCompared, Failure> {
+pub fn compare(options: &WebOptions, watch: &dyn Watch, ask: &Ask) -> Result<WebCompared, Failure> {
     // Times are the first metric of a visit.
     refuse_foreign_unit(options.query.min_delta, options.query.metric.as_deref(), Some("wall"))?;
     let folders = Sides::of(|side| options.folder.join(side.name()));
     for folder in &folders {
         std::fs::create_dir_all(folder).map_err(|error| Failure::io("create", folder, &error))?;
     }
-    let sites = Sides::try_of(|side| Running::start(options, side, watch, cancel))?;
+    let sites = Sides::try_of(|side| Running::start(options, side, watch, ask))?;
     let mut visits = Visits {
         options,
         watch,
-        cancel,
+        ask,
         sites,
         folders: folders.clone(),
         noise: MachineNoise::default(),
@@ -119,7 +114,7 @@ pub fn compare(
         precision: PRECISION,
         query: options.query.clone(),
     };
-    let mut decided = decide(&plan, &mut CollectedRuns::default(), &mut visits)?;
+    let mut decided = decide(&plan, &mut CollectedRuns::default(), &mut visits, ask)?;
     let inputs =
         |traces: &[PathBuf]| traces.iter().map(|path| path.display().to_string()).collect();
     decided.diff.before.inputs = inputs(&visits.traces.before);
@@ -147,7 +142,7 @@ impl Running {
         options: &WebOptions,
         side: Side,
         watch: &dyn Watch,
-        cancel: &AtomicBool,
+        ask: &Ask,
     ) -> Result<Self, Failure> {
         let log = options.folder.join(format!("{side}-server.log"));
         let (url, server) = match &options.sites[side] {
@@ -160,7 +155,7 @@ impl Running {
             Site::Command { line, url } => {
                 watch.event(&CheckEvent::Note { text: &format!("waiting for `{line}`") });
                 let (url, patience) = (url.as_deref(), options.patience);
-                let started = StartedServer::start(line, url, &log, patience, cancel)?;
+                let started = StartedServer::start(line, url, &log, patience, ask.cancel_flag())?;
                 (started.url.clone(), Server::Started(started))
             }
         };
@@ -191,7 +186,7 @@ fn path_of(url: &str) -> &str {
 struct Visits<'a> {
     options: &'a WebOptions,
     watch: &'a dyn Watch,
-    cancel: &'a AtomicBool,
+    ask: &'a Ask,
     sites: Sides<Running>,
     folders: Sides<PathBuf>,
     noise: MachineNoise,
@@ -212,7 +207,7 @@ impl Visits<'_> {
                 let text =
                     format!("warming up, visit {number} of {}, {side}", self.options.warm_up);
                 self.watch.event(&CheckEvent::Note { text: &text });
-                let visited = visit(&self.visit_to(side)?, self.cancel)
+                let visited = visit(&self.visit_to(side)?, self.ask.cancel_flag())
                     .map_err(|error| failed(&error, side))?;
                 self.plain[side].push(visited.took);
                 self.note(visited.notes);
@@ -257,7 +252,7 @@ impl Runs for Visits<'_> {
         let started = Instant::now();
         self.noise.measure();
         let name = format!("run-{}", number + 1);
-        let visited = record_visit(&visit, &self.folders[side], &name, self.cancel)
+        let visited = record_visit(&visit, &self.folders[side], &name, self.ask.cancel_flag())
             .map_err(|error| failed(&error, side))?;
         self.budget.spent += started.elapsed();
         let Visited { trace, took, notes, .. } = visited;
@@ -270,7 +265,8 @@ impl Runs for Visits<'_> {
         }
         let trace = trace.unwrap_or_else(|| self.folders[side].join(name));
         self.traces[side].push(trace.clone());
-        Ok(Box::new(move || read(&trace, load)))
+        let ask = self.ask.clone();
+        Ok(Box::new(move || read(&trace, load, &ask)))
     }
 
     fn has_time(&mut self, done: u32) -> bool {
@@ -284,8 +280,8 @@ impl Runs for Visits<'_> {
     }
 }
 
-fn read(trace: &Path, options: LoadOptions) -> Result<Profile, Failure> {
-    let loaded = load(&[Source::File(trace.to_owned())], options, &Ask::default());
+fn read(trace: &Path, options: LoadOptions, ask: &Ask) -> Result<Profile, Failure> {
+    let loaded = load(&[Source::File(trace.to_owned())], options, ask);
     loaded?.runs.profile(0).ok_or_else(|| Failure::new("a trace contains no run", trace.display()))
 }
 

@@ -12,7 +12,7 @@ mod shape;
 
 use perfblame_cct::{NodeId, Side, Sides};
 
-use crate::{Identity, Link, Matching, SideTree, for_both_sides};
+use crate::{Identity, Link, Matching, SideTree, Wanted, for_both_sides};
 use local::Local;
 use shape::Shape;
 
@@ -25,6 +25,16 @@ pub fn match_anchored(
     after: &SideTree<'_>,
     identity: &Identity,
 ) -> Matching {
+    match_anchored_while(before, after, identity, Wanted::default())
+}
+
+/// As [`match_anchored`], and ends early once nobody waits for the answer: then partners are missing.
+pub fn match_anchored_while(
+    before: &SideTree<'_>,
+    after: &SideTree<'_>,
+    identity: &Identity,
+    wanted: Wanted<'_>,
+) -> Matching {
     let sides = Sides { before, after };
     let shapes = for_both_sides(before.tree.len(), |side| {
         Shape::of(sides[side], |function| identity.class(side, function))
@@ -33,14 +43,17 @@ pub fn match_anchored(
         sides,
         shapes: &shapes,
         identity,
+        wanted,
         matching: Matching::new(before.tree.len(), after.tree.len()),
     };
     let mut local = Local::new(identity.classes());
     let roots = sides.map(|side| side.tree.roots().collect::<Vec<_>>());
     local.match_children(&mut found, &roots.before, &roots.after);
     local.match_below(&mut found);
-    let moved = moves::match_moved(&mut found, &mut local);
-    parents::match_parents(&mut found, &mut local, moved);
+    if wanted.goes_on() {
+        let moved = moves::match_moved(&mut found, &mut local);
+        parents::match_parents(&mut found, &mut local, moved);
+    }
     found.matching
 }
 
@@ -49,6 +62,7 @@ struct Found<'a> {
     sides: Sides<&'a SideTree<'a>>,
     shapes: &'a Sides<Shape>,
     identity: &'a Identity,
+    wanted: Wanted<'a>,
     matching: Matching,
 }
 

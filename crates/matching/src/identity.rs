@@ -19,7 +19,7 @@ mod work;
 
 use perfblame_cct::{FunctionId, Side, Sides, Symbols};
 
-use crate::{SideTree, component_key};
+use crate::{SideTree, Wanted, component_key};
 use functions::Functions;
 pub(crate) use functions::are_of_like_layers;
 use shapes::Which;
@@ -155,18 +155,23 @@ impl Identity {
 
     /// Functions are one by name, by their code, by place, by callers and callees, in this order.
     pub fn of(before: &SideTree<'_>, after: &SideTree<'_>) -> Self {
+        Self::of_while(before, after, Wanted::default())
+    }
+
+    /// As [`of`](Self::of), and ends early once nobody waits for the answer: then functions stay apart that are one.
+    pub fn of_while(before: &SideTree<'_>, after: &SideTree<'_>, wanted: Wanted<'_>) -> Self {
         let functions = Functions::of(before, after);
         let mut work = Work::new(&functions);
         let sides = Sides { before, after };
         // Where names were made up, the same name is somebody else's.
         shapes::match_shapes(&mut work, sides, Which::Minified);
         names::match_names(&mut work);
-        if work.is_anything_open() {
+        if work.is_anything_open() && wanted.goes_on() {
             shapes::match_shapes(&mut work, sides, Which::All);
         }
-        if work.is_anything_open() {
+        if work.is_anything_open() && wanted.goes_on() {
             work.forget_minified_names();
-            neighbours::match_neighbours(&mut work, sides);
+            neighbours::match_neighbours(&mut work, sides, wanted);
         }
         // What is alone with all that is known of it is still the likeliest partner, however little that is.
         work.pair_unique(Why::Name, 0.5, |work, side, row| {

@@ -17,8 +17,9 @@ mod pairs;
 mod relaxed;
 mod side;
 mod strict;
+mod wanted;
 
-pub use anchored::match_anchored;
+pub use anchored::{match_anchored, match_anchored_while};
 pub use common_tree::{CommonTree, common_tree, matching_score, overlap};
 pub use component::component_key;
 pub use identity::{FunctionMatch, Identity, Why};
@@ -29,3 +30,4 @@ pub use pairs::{Link, Matching, Pair};
 pub use relaxed::{RelaxedRules, SiblingOrder, match_relaxed, match_relaxed_by};
 pub use side::{SideTree, for_both_sides};
 pub use strict::match_strict;
+pub use wanted::Wanted;

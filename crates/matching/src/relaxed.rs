@@ -26,7 +26,7 @@ use std::cmp::Ordering;
 use perfblame_cct::{CallSite, Cct, FunctionId, NodeId, Side, Sides};
 
 use self::chain::{Candidate, Chains};
-use crate::{Identity, Link, Matching, SideTree};
+use crate::{Identity, Link, Matching, SideTree, Wanted};
 
 /// What siblings are ordered by.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -48,6 +48,8 @@ pub struct RelaxedRules<'a> {
     /// By class: the highest contexts of such functions are matched by function and call site first, whatever stands
     /// between them.
     pub dominators: &'a [bool],
+    /// Matching ends early, and partners are missing, once nobody waits for the answer.
+    pub wanted: Wanted<'a>,
 }
 
 /// Matches two trees from the roots down, as calls inserted and removed among siblings allow.
@@ -99,6 +101,9 @@ pub fn match_relaxed_by(
     // By row: below a dominator, or one itself.
     let mut dominated = vec![false; if has_dominators { after.tree.len() } else { 0 }];
     for node in after.tree.nodes() {
+        if rules.wanted.ends_at(node.index()) {
+            break;
+        }
         if has_dominators {
             let above = after.tree.parent(node).is_some_and(|parent| dominated[parent.index()]);
             dominated[node.index()] = above || dominators[views.after.class(node) as usize];

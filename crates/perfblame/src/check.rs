@@ -26,11 +26,11 @@ pub fn run(args: &CheckArgs, terminal: &Terminal) -> anyhow::Result<ExitCode> {
     if args.last {
         return last(here, &args.output);
     }
-    let cancel = output::cancel_on_signals();
+    let ask = output::cancel_on_signals();
     let options =
         CheckOptions { base: args.base.clone(), head: args.head.clone(), ..args.what.options() };
     let watching = Watching::new(terminal);
-    let answer = perfblame_check::check(here, &options, &watching, cancel);
+    let answer = perfblame_check::check(here, &options, &watching, ask);
     drop(watching);
     let answer = match answer {
         Err(failure) if failure.cancelled => return Ok(interrupted()),
@@ -49,7 +49,7 @@ pub fn run(args: &CheckArgs, terminal: &Terminal) -> anyhow::Result<ExitCode> {
 
 /// Finds the commit that made it slower.
 pub fn bisect(args: &BisectArgs, terminal: &Terminal) -> anyhow::Result<ExitCode> {
-    let cancel = output::cancel_on_signals();
+    let ask = output::cancel_on_signals();
     let walk = if args.first_parent { Walk::FirstParent } else { Walk::All };
     let watching = Watching::logging(terminal);
     let found = perfblame_check::bisect(
@@ -59,7 +59,7 @@ pub fn bisect(args: &BisectArgs, terminal: &Terminal) -> anyhow::Result<ExitCode
         walk,
         &args.what.options(),
         &watching,
-        cancel,
+        ask,
     );
     drop(watching);
     let found = match found {

@@ -93,9 +93,9 @@ fn after_commit(git: &Repository, home: &Home, terminal: &Terminal) -> anyhow::R
 
 /// Checks the commit that waits. Of several that were made meanwhile, only the newest waits.
 fn in_background(git: &Repository, home: &Home) -> anyhow::Result<()> {
-    let cancel = output::cancel_on_signals();
+    let ask = output::cancel_on_signals();
     while let Some(commit) = {
-        let lock = home.lock(git, Busy::Wait, cancel, &|_| ())?;
+        let lock = home.lock(git, Busy::Wait, ask.cancel_flag(), &|_| ())?;
         let pending = hook::take_pending(home);
         drop(lock);
         pending
@@ -105,18 +105,18 @@ fn in_background(git: &Repository, home: &Home) -> anyhow::Result<()> {
             head: Some(commit.clone()),
             ..CheckOptions::default()
         };
-        let (line, answer) =
-            match perfblame_check::check(Path::new("."), &options, &Unwatched, cancel) {
-                Ok(answer) => {
-                    let look = perfblame_report::Look { width: 100, unicode: true, colour: false };
-                    let mut text = Vec::new();
-                    check_text(&answer, DiffLook { look, limit: 1 }, &mut text)?;
-                    let text = String::from_utf8_lossy(&text).into_owned();
-                    (text.lines().next().unwrap_or_default().to_owned(), Some(answer))
-                }
-                Err(failure) if failure.cancelled => return Ok(()),
-                Err(failure) => (failure.what, None),
-            };
+        let (line, answer) = match perfblame_check::check(Path::new("."), &options, &Unwatched, ask)
+        {
+            Ok(answer) => {
+                let look = perfblame_report::Look { width: 100, unicode: true, colour: false };
+                let mut text = Vec::new();
+                check_text(&answer, DiffLook { look, limit: 1 }, &mut text)?;
+                let text = String::from_utf8_lossy(&text).into_owned();
+                (text.lines().next().unwrap_or_default().to_owned(), Some(answer))
+            }
+            Err(failure) if failure.cancelled => return Ok(()),
+            Err(failure) => (failure.what, None),
+        };
         if let Some(answer) = &answer {
             remember(Path::new("."), answer);
         }
@@ -129,10 +129,10 @@ fn in_background(git: &Repository, home: &Home) -> anyhow::Result<()> {
 
 /// A slowdown stops the push; a check that fails does not.
 fn before_push(terminal: &Terminal) -> anyhow::Result<ExitCode> {
-    let cancel = output::cancel_on_signals();
+    let ask = output::cancel_on_signals();
     let options = CheckOptions { head: Some("HEAD".to_owned()), ..CheckOptions::default() };
     let watching = Watching::new(terminal);
-    let answer = perfblame_check::check(Path::new("."), &options, &watching, cancel);
+    let answer = perfblame_check::check(Path::new("."), &options, &watching, ask);
     drop(watching);
     match answer {
         Ok(answer) => {

@@ -2,9 +2,11 @@
 
 use std::io::{self, Write};
 use std::path::Path;
+use std::sync::LazyLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::Context as _;
+use perfblame_analysis::Ask;
 use perfblame_disk as disk;
 
 use crate::failure::Failure;
@@ -12,16 +14,16 @@ use crate::failure::Failure;
 /// The status shells expect of a process that was interrupted: 128 and the number of the signal.
 pub const INTERRUPTED: u8 = 130;
 
-/// Set by a signal while a command ends by itself.
-static CANCELLED: AtomicBool = AtomicBool::new(false);
+/// Cancelled by a signal while a command ends by itself.
+static ASK: LazyLock<Ask> = LazyLock::new(Ask::default);
 
 /// True while a command ends by itself, having processes of others to end first.
 static CANCELLABLE: AtomicBool = AtomicBool::new(false);
 
-/// From now on a signal sets what this returns instead of ending the process.
-pub fn cancel_on_signals() -> &'static AtomicBool {
+/// From now on a signal cancels what this returns instead of ending the process.
+pub fn cancel_on_signals() -> &'static Ask {
     CANCELLABLE.store(true, Ordering::SeqCst);
-    &CANCELLED
+    &ASK
 }
 
 /// Removes unfinished files when the user or the system ends us.
@@ -29,7 +31,7 @@ pub fn clean_up_on_signals() {
     // Without a handler we would still work; nothing is lost but the cleaning up.
     let _ = ctrlc::set_handler(|| {
         if CANCELLABLE.load(Ordering::SeqCst) {
-            CANCELLED.store(true, Ordering::SeqCst);
+            ASK.cancel();
             return;
         }
         // Held until the process is gone, so that no other file is begun or finished meanwhile.

@@ -31,7 +31,7 @@ const RECORDINGS: &str = "perfblame-runs";
 
 /// Records as many runs as asked for and says where they are.
 pub fn run(args: &RecordArgs, terminal: &Terminal) -> anyhow::Result<ExitCode> {
-    let cancel = output::cancel_on_signals();
+    let cancel = output::cancel_on_signals().cancel_flag();
     args.check_chrome()?;
     if args.what == WhatArg::Chrome {
         return chrome::run(args, terminal, cancel);

@@ -20,9 +20,9 @@ use crate::watching::Watching;
 /// Visits both sides in turns, compares, renders; the status says whether it got slower.
 pub fn run(args: &WebArgs, terminal: &Terminal) -> anyhow::Result<ExitCode> {
     let options = args.options()?;
-    let cancel = output::cancel_on_signals();
+    let ask = output::cancel_on_signals();
     let watching = Watching::new(terminal);
-    let compared = compare(&options, &watching, cancel);
+    let compared = compare(&options, &watching, ask);
     drop(watching);
     let compared = match compared {
         Err(failure) if failure.cancelled => {

@@ -40,6 +40,11 @@ impl Tally {
         self.0.cancelled.store(true, Ordering::Relaxed);
     }
 
+    /// The flag that ends reading, for whoever knows nothing but a flag.
+    pub fn cancel_flag(&self) -> &AtomicBool {
+        &self.0.cancelled
+    }
+
     /// True once somebody ended reading.
     pub fn is_cancelled(&self) -> bool {
         self.0.cancelled.load(Ordering::Relaxed)

@@ -9,7 +9,7 @@ use anyhow::{Context, Result};
 use perfblame_analysis::{
     Ask, Diff, DiffQuery, LoadOptions, Loaded, Method as Engine, ScriptNames, diff, expand, load,
 };
-use perfblame_blame::{CriticalOptions, LeastDelta, Markers, Timelines, critical_graph};
+use perfblame_blame::{CriticalOptions, LeastDelta, Markers, Timelines, Wanted, critical_graph};
 use perfblame_cct::{MetricId, Side, Sides, Times};
 use perfblame_report::{diff_dot, diff_json};
 use serde::{Deserialize, Serialize};
@@ -347,7 +347,8 @@ fn measure(before: &[PathBuf], after: &[PathBuf]) -> Result<(Phases, Answer)> {
     let compare = |markers: Markers| {
         let [old, new] = [(&before, metrics[0]), (&after, metrics[1])]
             .map(|(side, metric)| Timelines { runs: &side.runs, metric, scale: &[] });
-        critical_graph(&old, &new, &CriticalOptions { least: LeastDelta::Absolute(LEAST), markers })
+        let options = CriticalOptions { least: LeastDelta::Absolute(LEAST), markers };
+        critical_graph(&old, &new, &options, Wanted::default())
     };
     let start = Instant::now();
     let graph = compare(Markers::LeftOut);

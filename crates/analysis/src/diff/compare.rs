@@ -2,7 +2,7 @@
 
 use perfblame_blame::{Evidence, Explanation, RunCosts, SuspectOptions, suspects};
 use perfblame_cct::{Metric, MetricId, RunSet, Sides, Unit, Warning};
-use perfblame_matching::{Identity, Joint, Link, SideTree, join, match_anchored};
+use perfblame_matching::{Identity, Joint, Link, SideTree, Wanted, join, match_anchored_while};
 
 use super::comparable::{Scaling, quantum, unequal_lengths};
 use super::metric::choose;
@@ -44,6 +44,8 @@ fn compare<T>(
     also: impl FnOnce(Option<DiffTree>, &Joint, &Sides<Vec<RunCosts<'_>>>) -> T,
 ) -> Result<(Diff, T), DiffError> {
     ask.enter(Phase::Identifying)?;
+    let is_wanted = || ask.is_wanted();
+    let wanted = Wanted::so_long_as(&is_wanted);
     let metric = choose(&before.runs, &after.runs, query.metric.as_deref())?;
     if let Some(least) = query.min_delta {
         least.fits(&metric.metric.name, &metric.metric.unit)?;
@@ -62,18 +64,20 @@ fn compare<T>(
             Some(changes) => labels::of_changes(&sides, changes),
             None => labels::inferred(&sides),
         };
-        (stages::take_apart(&sides, &labels, &metric.metric), labels)
+        (stages::take_apart(&sides, &labels, &metric.metric, wanted), labels)
     });
     let own;
     let (identity, matching) = if let Some((staged, _)) = &staged {
         (&staged.identity, &staged.matching)
     } else {
-        let identity = Identity::of(&sides.before, &sides.after);
+        let identity = Identity::of_while(&sides.before, &sides.after, wanted);
         ask.enter(Phase::Matching)?;
-        let matching = match_anchored(&sides.before, &sides.after, &identity);
+        let matching = match_anchored_while(&sides.before, &sides.after, &identity, wanted);
         own = (identity, matching);
         (&own.0, &own.1)
     };
+    // Whatever ended early is not complete.
+    ask.go_on()?;
     let joint = join(&sides.before, &sides.after, identity, matching);
     let runs = Sides::of(|side| {
         // Values are as users see them from here on.
@@ -118,7 +122,8 @@ fn compare<T>(
         Method::Suspects => {}
         Method::CriticalGraph => {
             let factors = scaling.factors.as_ref().map(Vec::as_slice);
-            critical_graph::explain(&mut diff, before, after, ids, factors, query);
+            critical_graph::explain(&mut diff, before, after, ids, factors, query, wanted);
+            ask.go_on()?;
         }
         Method::Paths => {
             let tree = drawn.insert(tree(&joint, &runs));

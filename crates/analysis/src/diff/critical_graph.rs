@@ -4,6 +4,7 @@ use perfblame_blame::{
     Call, CriticalOptions, LeastDelta, Markers, Timelines, critical_graph as compare,
 };
 use perfblame_cct::{Layer, MetricId, Side, Sides, Unit, Warning};
+use perfblame_matching::Wanted;
 
 use super::{CriticalGraph, CriticalNode, Diff, DiffQuery, MinDelta, Verdict};
 use crate::{FunctionView, Loaded};
@@ -26,6 +27,7 @@ pub(super) fn explain(
     metrics: Sides<MetricId>,
     scale: Sides<&[f64]>,
     query: &DiffQuery,
+    wanted: Wanted<'_>,
 ) {
     let loaded = Sides { before, after };
     let runs = loaded.map(|side| side.runs.runs.len());
@@ -44,6 +46,7 @@ pub(super) fn explain(
         &Timelines { runs: &before.runs, metric: metrics.before, scale: &scale.before },
         &Timelines { runs: &after.runs, metric: metrics.after, scale: &scale.after },
         &CriticalOptions { least, markers: Markers::LeftOut },
+        wanted,
     );
     diff.warnings.extend(unpaired(runs));
     diff.warnings.extend(some(graph.too_different, "matched-by-key", || {

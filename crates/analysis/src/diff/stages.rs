@@ -6,7 +6,7 @@ use perfblame_blame::{
     Excised, LabelledTree, Reason, RunCosts, Staged, match_weights, share_overlap,
 };
 use perfblame_cct::{CallSite, Layer, Measure, Metric, NodeId, Side, Sides, Warning};
-use perfblame_matching::{SiblingOrder, SideTree, matching_score};
+use perfblame_matching::{SiblingOrder, SideTree, Wanted, matching_score};
 
 use super::labels::Labels;
 use super::{ChangedFunction, CodeChange, Diff, Verdict};
@@ -180,7 +180,12 @@ pub struct Threshold {
 }
 
 /// Takes two sides apart.
-pub(super) fn take_apart(sides: &Sides<SideTree<'_>>, labels: &Labels, metric: &Metric) -> Staged {
+pub(super) fn take_apart(
+    sides: &Sides<SideTree<'_>>,
+    labels: &Labels,
+    metric: &Metric,
+    wanted: Wanted<'_>,
+) -> Staged {
     let Sides { before, after } =
         Sides::of(|side| LabelledTree { tree: sides[side], labels: &labels.of[side] });
     // Which of two siblings was sampled first is chance.
@@ -188,7 +193,7 @@ pub(super) fn take_apart(sides: &Sides<SideTree<'_>>, labels: &Labels, metric: &
         Measure::Exact => SiblingOrder::FirstSeen,
         Measure::Sampled => SiblingOrder::CallSite,
     };
-    perfblame_blame::stages(&before, &after, siblings)
+    perfblame_blame::stages(&before, &after, siblings, wanted)
 }
 
 /// What an answer is made of.

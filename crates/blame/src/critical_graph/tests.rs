@@ -23,7 +23,7 @@ fn options(least: f64) -> CriticalOptions {
 
 fn compared(before: &RunSet, after: &RunSet, options: &CriticalOptions) -> CriticalGraph {
     let side = |runs| Timelines { runs, metric: MetricId::new(0), scale: &[] };
-    critical_graph(&side(before), &side(after), options)
+    critical_graph(&side(before), &side(after), options, Wanted::default())
 }
 
 /// A line per node: milliseconds before and after, `*` for a cause.

@@ -107,6 +107,6 @@ fn drawn(before: &Drawn, after: &Drawn, staged: &Staged) -> String {
 #[track_caller]
 fn check(before: (&str, &str), after: (&str, &str), expected: &Expect) {
     let (before, after) = (tree(before.0, before.1), tree(after.0, after.1));
-    let staged = stages(&before.side(), &after.side(), SiblingOrder::FirstSeen);
+    let staged = stages(&before.side(), &after.side(), SiblingOrder::FirstSeen, Wanted::default());
     expected.assert_eq(&drawn(&before, &after, &staged));
 }

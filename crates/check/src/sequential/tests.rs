@@ -1,5 +1,11 @@
 //! Checks of programs that do not exist: how often the same code is called changed, and a slower one found.
 
+use std::fmt::Write as _;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use perfblame_analysis::{LoadOptions, Source, load};
 use perfblame_cct::{Grain, Layer, Metric, ProfileBuilder, Times, Unit};
 
 use super::*;
@@ -100,7 +106,7 @@ fn check_many(checks: u64, scatter: (f64, f64), slower: f64) -> (u64, f64) {
         let random = Random(seed * 7919 + 17);
         let mut program = Program { random, scatter, slower, looks: 0 };
         let mut sides = CollectedRuns::default();
-        let decided = decide(&plan(), &mut sides, &mut program).unwrap();
+        let decided = decide(&plan(), &mut sides, &mut program, &Ask::default()).unwrap();
         changed +=
             u64::from(matches!(decided.diff.verdict, Verdict::Regressed | Verdict::Improved));
         runs += sides.done();
@@ -155,7 +161,7 @@ fn no_time_means_the_answer_so_far() {
     let random = Random(5);
     let mut runs = Hurried(Program { random, scatter: (0.3, 0.2), slower: 0.1, looks: 0 });
     let mut sides = CollectedRuns::default();
-    let decided = decide(&plan(), &mut sides, &mut runs).unwrap();
+    let decided = decide(&plan(), &mut sides, &mut runs, &Ask::default()).unwrap();
     assert_eq!((sides.done(), decided.ended), (4, Ended::Budget));
 }
 
@@ -164,10 +170,10 @@ fn stored_runs_are_not_made_again() {
     let random = Random(3);
     let mut program = Program { random, scatter: (0.01, 0.01), slower: 3.0, looks: 0 };
     let mut sides = CollectedRuns::default();
-    let decided = decide(&plan(), &mut sides, &mut program).unwrap();
+    let decided = decide(&plan(), &mut sides, &mut program, &Ask::default()).unwrap();
     assert_eq!((decided.diff.verdict, decided.ended), (Verdict::Regressed, Ended::Clear));
     let done = sides.done();
-    let again = decide(&plan(), &mut sides, &mut program).unwrap();
+    let again = decide(&plan(), &mut sides, &mut program, &Ask::default()).unwrap();
     assert_eq!((again.diff.verdict, sides.done()), (Verdict::Regressed, done));
 }
 
@@ -175,6 +181,7 @@ fn stored_runs_are_not_made_again() {
 fn how_often_runs_were_looked_at_changes_no_answer() {
     let random = Random(11);
     let mut program = Program { random, scatter: (0.05, 0.03), slower: 0.5, looks: 0 };
+    let ask = Ask::default();
     let (mut looked, mut unlooked) = (CollectedRuns::default(), CollectedRuns::default());
     for pair in 0..6 {
         for side in order(pair) {
@@ -182,9 +189,70 @@ fn how_often_runs_were_looked_at_changes_no_answer() {
             looked.add(side, profile.clone(), format!("run {pair}"));
             unlooked.add(side, profile, format!("run {pair}"));
         }
-        looked.compare(&plan().query).unwrap();
+        looked.compare(&plan().query, &ask).unwrap();
     }
     let query = plan().query;
-    assert_eq!(looked.compare(&query).unwrap(), unlooked.compare(&query).unwrap());
+    assert_eq!(looked.compare(&query, &ask).unwrap(), unlooked.compare(&query, &ask).unwrap());
     assert_eq!((looked.done(), unlooked.done()), (6, 6));
+}
+
+/// Runs that leave a large profile each.
+struct Large {
+    text: Arc<[u8]>,
+    ask: Ask,
+    /// How many were read to their ends.
+    read: Arc<AtomicU32>,
+}
+
+impl Runs for Large {
+    fn run(&mut self, _: Side, _: u32) -> Result<Reading, Failure> {
+        let source = Source::Bytes { name: "large".to_owned(), bytes: Arc::clone(&self.text) };
+        let (ask, read) = (self.ask.clone(), Arc::clone(&self.read));
+        Ok(Box::new(move || {
+            let loaded = load(&[source], LoadOptions::default(), &ask)?;
+            read.fetch_add(1, Ordering::Relaxed);
+            loaded.runs.profile(0).ok_or_else(|| Failure::new("there is no run", ""))
+        }))
+    }
+
+    fn has_time(&mut self, _: u32) -> bool {
+        true
+    }
+
+    fn looked(&mut self, _: u32, _: Verdict, _: bool) {}
+}
+
+#[test]
+fn cancelling_ends_the_reading_of_a_profile() {
+    let mut text = String::new();
+    for row in 0..60_000 {
+        writeln!(text, "main;serve_{};handle_{};work_{row} 1", row % 7, row % 211).unwrap();
+    }
+    let size = text.len() as u64;
+    // Somewhere in the second profile.
+    let ask = Ask::watched(move |at| {
+        if at.bytes > size * 5 / 4 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    });
+    let mut runs = Large {
+        text: Arc::from(text.into_bytes()),
+        ask: ask.clone(),
+        read: Arc::new(AtomicU32::new(0)),
+    };
+    let failure = decide(&plan(), &mut CollectedRuns::default(), &mut runs, &ask).unwrap_err();
+    assert!(failure.cancelled, "{failure:?}");
+    assert_eq!(runs.read.load(Ordering::Relaxed), 1, "the second one was not read to its end");
+    let bytes = ask.progress().bytes;
+    assert!(bytes < size * 2, "{bytes} bytes of two profiles with {size} bytes each");
+}
+
+#[test]
+fn cancelling_ends_a_comparison() {
+    let mut program = Program { random: Random(7), scatter: (0.01, 0.01), slower: 3.0, looks: 0 };
+    let ask = Ask::watched(|at| match at.phase {
+        perfblame_analysis::Phase::Matching => ControlFlow::Break(()),
+        _ => ControlFlow::Continue(()),
+    });
+    let failure = decide(&plan(), &mut CollectedRuns::default(), &mut program, &ask).unwrap_err();
+    assert!(failure.cancelled, "{failure:?}");
+    assert_eq!(program.looks, 0);
 }

@@ -19,6 +19,8 @@ const AHEAD_IN_QUARTERS: i128 = 5;
 /// Pairs whose children are still to be matched, and tables that are used again for every pair.
 pub(super) struct Local {
     todo: Vec<(NodeId, NodeId)>,
+    /// Pairs whose children were looked at.
+    done: usize,
     /// By class: who has it among the children being looked at.
     slots: Vec<Slot>,
     turn: u32,
@@ -51,6 +53,7 @@ impl Local {
         let nobody = Slot { turn: 0, count: Sides::same(0), node: Sides::same(NodeId::new(0)) };
         Self {
             todo: Vec::new(),
+            done: 0,
             slots: vec![nobody; classes],
             turn: 0,
             open: Sides::default(),
@@ -70,6 +73,11 @@ impl Local {
     pub fn match_below(&mut self, found: &mut Found<'_>) {
         let Sides { before: mut befores, after: mut afters } = std::mem::take(&mut self.children);
         while let Some((before, after)) = self.todo.pop() {
+            self.done += 1;
+            if found.wanted.ends_at(self.done) {
+                self.todo.clear();
+                break;
+            }
             let (before, after) = match_only_children(found, before, after);
             befores.clear();
             befores.extend(found.sides.before.tree.children(before));

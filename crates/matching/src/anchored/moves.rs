@@ -33,7 +33,7 @@ pub(super) fn match_moved(found: &mut Found<'_>, local: &mut Local) -> Vec<(Node
     for likeness in Likeness::ALL {
         for _ in 0..MOST_TURNS {
             let moved = outermost(found, candidates(found, &open, likeness));
-            if moved.is_empty() {
+            if moved.is_empty() || !found.wanted.goes_on() {
                 break;
             }
             for (before, after) in moved {

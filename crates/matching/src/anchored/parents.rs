@@ -23,7 +23,7 @@ pub(super) fn match_parents(
     let mut last = moved;
     for _ in 0..MOST_STEPS {
         last = candidates(found, local, &last);
-        if last.is_empty() {
+        if last.is_empty() || !found.wanted.goes_on() {
             break;
         }
         for (before, after) in &last {

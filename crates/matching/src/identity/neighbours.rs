@@ -17,7 +17,7 @@ use super::call_graph::CallGraph;
 use super::functions::SourcePlace;
 use super::places::{Places, like_name};
 use super::work::{FunctionRow, NONE, Work};
-use crate::SideTree;
+use crate::{SideTree, Wanted};
 use features::Features;
 use score::{Evidence, Scale, Scored, score};
 
@@ -43,7 +43,11 @@ const MOST_CANDIDATES: usize = 24;
 const WORK: usize = 20_000_000;
 const WORK_OF_EDGE: usize = 200;
 
-pub(super) fn match_neighbours(work: &mut Work<'_>, sides: Sides<&SideTree<'_>>) {
+pub(super) fn match_neighbours(
+    work: &mut Work<'_>,
+    sides: Sides<&SideTree<'_>>,
+    wanted: Wanted<'_>,
+) {
     let graphs = Sides::of(|side| CallGraph::of(work, side, sides[side]));
     match_same_builds(work, &graphs);
     let edges: usize = graphs.iter().map(|graph| graph.callers.len() + graph.callees.len()).sum();
@@ -51,7 +55,7 @@ pub(super) fn match_neighbours(work: &mut Work<'_>, sides: Sides<&SideTree<'_>>)
     let mut bars = BARS.iter().peekable();
     let mut last: Vec<Scored> = Vec::new();
     for _ in 0..MOST_ROUNDS {
-        if !work.is_anything_open() {
+        if !work.is_anything_open() || !wanted.goes_on() {
             break;
         }
         let places = Places::of(work);
@@ -71,7 +75,8 @@ pub(super) fn match_neighbours(work: &mut Work<'_>, sides: Sides<&SideTree<'_>>)
         budget -= cost;
         let scale = Scale::of(&features);
         let evidence = Evidence { graphs: &graphs, features, scale, places };
-        let pairs = candidates.into_iter();
+        let pairs = candidates.into_iter().enumerate();
+        let pairs = pairs.take_while(|(row, _)| !wanted.ends_at(*row)).map(|(_, pair)| pair);
         last = pairs.map(|(before, after)| score(work, &evidence, before, after)).collect();
         while let Some(bar) = bars.peek() {
             if accept(work, &last, **bar) > 0 {

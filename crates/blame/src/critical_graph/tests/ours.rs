@@ -163,7 +163,12 @@ fn runs_are_scaled() {
     let (before, after) =
         (run_set(&["start 100"], Grain::Frames), run_set(&["start 200"], Grain::Frames));
     let side = |runs, scale| Timelines { runs, metric: MetricId::new(0), scale };
-    let graph = critical_graph(&side(&before, &[2.0]), &side(&after, &[]), &options(50.0));
+    let graph = critical_graph(
+        &side(&before, &[2.0]),
+        &side(&after, &[]),
+        &options(50.0),
+        Wanted::default(),
+    );
     expect![[r#"
         root 200 → 200
     "#]]

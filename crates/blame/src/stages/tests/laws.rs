@@ -46,7 +46,7 @@ impl std::fmt::Debug for Drawn {
 proptest! {
     #[test]
     fn common_tree_and_excised_are_the_whole(before in any_side(), after in any_side(), order in any_order()) {
-        let staged = stages(&before.side(), &after.side(), order);
+        let staged = stages(&before.side(), &after.side(), order, Wanted::default());
         for (which, side) in [(Side::Before, &before), (Side::After, &after)] {
             let excised = || staged.excised.iter().filter(|excised| excised.side == which);
             let has_partner = |node: &NodeId| staged.matching.partner(which, *node).is_some();
@@ -76,7 +76,7 @@ proptest! {
 
     #[test]
     fn reasons_are_what_stands_above(before in any_side(), after in any_side(), order in any_order()) {
-        let staged = stages(&before.side(), &after.side(), order);
+        let staged = stages(&before.side(), &after.side(), order, Wanted::default());
         for excised in &staged.excised {
             let side = if excised.side == Side::Before { &before } else { &after };
             let label = |node| side.side().label(side.side().tree.function_of(node));
@@ -114,9 +114,9 @@ proptest! {
         };
         let plain = |drawn: Drawn| mirror(mirror(drawn));
         let (before, after) = (plain(before), plain(after));
-        let there = stages(&before.side(), &after.side(), order);
+        let there = stages(&before.side(), &after.side(), order, Wanted::default());
         let (before, after) = (mirror(before), mirror(after));
-        let back = stages(&after.side(), &before.side(), order);
+        let back = stages(&after.side(), &before.side(), order, Wanted::default());
         let mut pairs: Vec<_> = back.pairs().map(|(old, new)| (new, old)).collect();
         pairs.sort_unstable_by_key(|pair| pair.1);
         prop_assert_eq!(there.pairs().collect::<Vec<_>>(), pairs);
@@ -138,7 +138,7 @@ proptest! {
     fn a_tree_with_itself_is_all_in_common(side in any_side(), order in any_order(), modified in any::<bool>()) {
         let label = if modified { Label::Modified } else { Label::Unchanged };
         let side = Drawn { labels: vec![label; side.labels.len()], ..side };
-        let staged = stages(&side.side(), &side.side(), order);
+        let staged = stages(&side.side(), &side.side(), order, Wanted::default());
         prop_assert_eq!(&staged.excised, &[]);
         let weights: Vec<f64> = side.weights.iter().map(|weight| *weight as f64).collect();
         let pairs = staged.pairs_of(&weights, &weights);
@@ -189,5 +189,8 @@ fn deep_trees_are_staged_without_recursion() {
     let parents = (0..DEPTH).map(|depth| depth.checked_sub(1).map(NodeId::new)).collect();
     let tree = Cct::from_preorder(Grain::CallSites, parents, frames);
     let drawn = Drawn { tree, weights: vec![1; DEPTH], ..drawn };
-    assert_eq!(stages(&drawn.side(), &drawn.side(), SiblingOrder::CallSite).excised, []);
+    assert_eq!(
+        stages(&drawn.side(), &drawn.side(), SiblingOrder::CallSite, Wanted::default()).excised,
+        []
+    );
 }

@@ -242,9 +242,10 @@ fn renamed_methods_are_one() {
         (tree("main\n old 1\n  x 1\n", ""), tree("main\n new 1\n  x 1\n", ""));
     let (old, new) = (before.function("old"), after.function("new"));
     before.labels[old.index()] = Label::Renamed(new);
-    let one_side = stages(&before.side(), &after.side(), SiblingOrder::FirstSeen);
+    let one_side =
+        stages(&before.side(), &after.side(), SiblingOrder::FirstSeen, Wanted::default());
     after.labels[new.index()] = Label::Renamed(old);
-    let staged = stages(&before.side(), &after.side(), SiblingOrder::FirstSeen);
+    let staged = stages(&before.side(), &after.side(), SiblingOrder::FirstSeen, Wanted::default());
     for staged in [one_side, staged] {
         assert_eq!(drawn(&before, &after, &staged), "main = main\nold1 = new1\nx1 = x1\n");
     }
