@@ -13,7 +13,7 @@ use crate::attribution::ChangedCode;
 use crate::bench::{Around, Bench, Subject};
 use crate::config::{self, Config, Workload};
 use crate::metric::{Metric, refuse_foreign_unit, usual_metric};
-use crate::sequential::{CollectedRuns, Decided, Ended, FALSE_ALARM, Plan, decide};
+use crate::sequential::{CollectedRuns, Decided, Ended, FALSE_ALARM, Plan, SetBy, decide};
 use crate::trees::described;
 use crate::watch::{CheckEvent, Watch};
 use crate::{Built, Busy, Failure, Home, Lock, Recipe, Repository, Snapshot, Trees, stored};
@@ -99,7 +99,8 @@ impl<'a> Session<'a> {
         for workload in &config.workloads {
             let profiler = workload.profiler.as_deref().and_then(Profiler::named);
             let first = profiler.and_then(usual_metric);
-            refuse_foreign_unit(workload.min_delta, workload.metric.as_deref(), first)?;
+            let metric = workload.metric.as_deref();
+            refuse_foreign_unit(workload.min_delta, metric, first, SetBy::Config)?;
         }
         let waits = |holder: &str| watch.event(&CheckEvent::Waiting { holder });
         let lock = home.lock(&git, options.busy, ask.cancel_flag(), &waits)?;
@@ -188,7 +189,7 @@ impl<'a> Session<'a> {
         bench.code = code;
         let metric = Metric::of(workload, bench.profiler);
         let first = usual_metric(bench.profiler);
-        refuse_foreign_unit(workload.min_delta, metric.name.as_deref(), first)?;
+        refuse_foreign_unit(workload.min_delta, metric.name.as_deref(), first, SetBy::Config)?;
         let mut collected = if self.fresh { CollectedRuns::default() } else { bench.stored()? };
         let plan = Plan {
             min_runs: workload.min_runs,
@@ -200,6 +201,7 @@ impl<'a> Session<'a> {
                 min_delta: workload.min_delta,
                 ..DiffQuery::default()
             },
+            set_by: SetBy::Config,
         };
         if collected.done() == 0 {
             bench.warm_up()?;

@@ -29,7 +29,9 @@ pub use check::{CheckOptions, Session, Times, check};
 pub use config::Config;
 pub use failure::Failure;
 pub use home::{Busy, Home, Lock};
-pub use sequential::{CollectedRuns, Decided, Ended, FALSE_ALARM, Plan, Reading, Runs, decide};
+pub use sequential::{
+    CollectedRuns, Decided, Ended, FALSE_ALARM, Plan, Reading, Runs, SetBy, decide,
+};
 pub use stored::stored_runs;
 pub use trees::{Built, Recipe, Trees};
 pub use watch::{CheckEvent, Unwatched, Watch};

@@ -11,7 +11,7 @@ use perfblame_record::Profiler;
 
 use crate::Failure;
 use crate::config::Workload;
-use crate::sequential::cannot_compare;
+use crate::sequential::{SetBy, cannot_compare};
 
 /// What is compared.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -46,10 +46,11 @@ pub fn refuse_foreign_unit(
     least: Option<MinDelta>,
     metric: Option<&str>,
     first: Option<&str>,
+    set_by: SetBy,
 ) -> Result<(), Failure> {
     let (Some(least), Some(metric)) = (least, metric.or(first)) else { return Ok(()) };
     let Some(quantity) = Quantity::of_metric(metric) else { return Ok(()) };
-    least.fits(metric, &quantity.unit()).map_err(cannot_compare)
+    least.fits(metric, &quantity.unit()).map_err(|error| cannot_compare(error, set_by))
 }
 
 /// The metric that is compared by profiles of this profiler when nobody names one, where that is always the same.
@@ -92,10 +93,10 @@ mod tests {
     fn a_unit_that_the_metric_does_not_have_is_refused() {
         let refused = |least: &str, metric: Option<&str>, profiler: Option<Profiler>| {
             let least = Some(perfblame_analysis::Amount::parse(least).unwrap().into());
-            refuse_foreign_unit(least, metric, profiler.and_then(usual_metric)).err()
+            refuse_foreign_unit(least, metric, profiler.and_then(usual_metric), SetBy::Config).err()
         };
         let failure = refused("5MB", None, Some(Profiler::Perf)).unwrap();
-        assert_eq!(failure.what, "`min-delta` does not fit the metric");
+        assert_eq!(failure.what, "`min-delta` in perfblame.toml does not fit the metric");
         assert_eq!(failure.why, "it is a size, but cpu is measured in ns");
         assert!(refused("5ms", None, Some(Profiler::NodeCpuProf)).is_some());
         assert!(refused("5ms", Some("allocated"), None).is_some());

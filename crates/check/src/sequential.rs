@@ -40,6 +40,8 @@ pub struct Plan {
     pub precision: f64,
     /// What is compared, and how.
     pub query: DiffQuery,
+    /// Where users set that.
+    pub set_by: SetBy,
 }
 
 impl Plan {
@@ -145,7 +147,9 @@ pub fn decide(
         let out_of_time = done >= 1 && done < most && !runs.has_time(done);
         if look_now || done >= next || out_of_time {
             unread.read(collected)?;
-            let (diff, tree) = collected.compare(&plan.query, ask).map_err(cannot_compare)?;
+            let (diff, tree) = collected
+                .compare(&plan.query, ask)
+                .map_err(|error| cannot_compare(error, plan.set_by))?;
             let (mut verdict, clear) = judge(plan, &diff);
             let cannot_differ = !clear && done >= plan.min_runs && runs.cannot_differ(&diff, &tree);
             if cannot_differ {
@@ -265,17 +269,43 @@ fn is_precise(plan: &Plan, diff: &Diff) -> bool {
     diff.change.low >= -within && diff.change.high <= within
 }
 
+/// Where users set what is compared. Messages name it as they typed it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum SetBy {
+    /// By options of the command line.
+    Options,
+    /// By keys of perfblame.toml.
+    Config,
+}
+
+impl SetBy {
+    fn min_delta(self) -> &'static str {
+        match self {
+            Self::Options => "`--min-delta`",
+            Self::Config => "`min-delta` in perfblame.toml",
+        }
+    }
+
+    fn metric(self) -> &'static str {
+        match self {
+            Self::Options => "`--metric`",
+            Self::Config => "`--metric`, or `metric` in perfblame.toml",
+        }
+    }
+}
+
 /// Why runs cannot be compared, in words.
-pub fn cannot_compare(error: DiffError) -> Failure {
+pub fn cannot_compare(error: DiffError, set_by: SetBy) -> Failure {
     if matches!(error, DiffError::Cancelled) {
         return Failure::cancelled();
     }
     if let DiffError::Threshold { given, metric, unit } = &error {
         let why = format!("it is {given}, but {metric} is measured in {}", unit.name());
-        return Failure::new("`min-delta` does not fit the metric", why)
+        return Failure::new(format!("{} does not fit the metric", set_by.min_delta()), why)
             .help("a percentage or a number without a unit always works");
     }
-    Failure::new("the runs cannot be compared", error).help("set `metric` in perfblame.toml")
+    let help = format!("choose a metric that both sides have: {}", set_by.metric());
+    Failure::new("the runs cannot be compared", error).help(help)
 }
 
 /// What is left of a budget.

@@ -20,7 +20,9 @@ use perfblame_record::RecordError;
 use perfblame_record::chrome::{Visit, Visited, record_visit, visit};
 
 use crate::metric::refuse_foreign_unit;
-use crate::sequential::{Budget, CollectedRuns, Decided, FALSE_ALARM, Plan, Reading, Runs, decide};
+use crate::sequential::{
+    Budget, CollectedRuns, Decided, FALSE_ALARM, Plan, Reading, Runs, SetBy, decide,
+};
 use crate::{CheckEvent, Failure, Watch};
 
 /// Where the pages of one side come from.
@@ -87,7 +89,8 @@ const PRECISION: f64 = 0.05;
 /// Visits both sites in turns until the answer is clear.
 pub fn compare(options: &WebOptions, watch: &dyn Watch, ask: &Ask) -> Result<WebCompared, Failure> {
     // Times are the first metric of a visit.
-    refuse_foreign_unit(options.query.min_delta, options.query.metric.as_deref(), Some("wall"))?;
+    let (least, metric) = (options.query.min_delta, options.query.metric.as_deref());
+    refuse_foreign_unit(least, metric, Some("wall"), SetBy::Options)?;
     let folders = Sides::of(|side| options.folder.join(side.name()));
     for folder in &folders {
         std::fs::create_dir_all(folder).map_err(|error| Failure::io("create", folder, &error))?;
@@ -113,6 +116,7 @@ pub fn compare(options: &WebOptions, watch: &dyn Watch, ask: &Ask) -> Result<Web
         false_alarm: FALSE_ALARM,
         precision: PRECISION,
         query: options.query.clone(),
+        set_by: SetBy::Options,
     };
     let mut decided = decide(&plan, &mut CollectedRuns::default(), &mut visits, ask)?;
     let inputs =

@@ -39,7 +39,7 @@ fn a_foreign_unit_is_refused_before_the_first_visit() {
     check_error(
         &["web", "--serve", "letters", "letters", "--min-delta", "5MB"],
         &expect![[r"
-            error: `min-delta` does not fit the metric
+            error: `--min-delta` does not fit the metric
               it is a size, but wall is measured in ns
               help: a percentage or a number without a unit always works
         "]],
@@ -47,7 +47,7 @@ fn a_foreign_unit_is_refused_before_the_first_visit() {
     check_error(
         &["web", "--serve", "letters", "letters", "--metric", "samples", "--min-delta", "5ms"],
         &expect![[r"
-            error: `min-delta` does not fit the metric
+            error: `--min-delta` does not fit the metric
               it is a time, but samples is measured in count
               help: a percentage or a number without a unit always works
         "]],

@@ -95,6 +95,7 @@ fn plan() -> Plan {
         false_alarm: FALSE_ALARM,
         precision: 0.05,
         query: DiffQuery::default(),
+        set_by: SetBy::Config,
     }
 }
 
