@@ -72,11 +72,16 @@ impl Attribution {
                 "no changed function explains the slowdown; changed outside functions: {}",
                 self.outside.iter().map(|change| &*change.file).collect::<Vec<_>>().join(", ")
             ),
-            Blame::NotReached => format!(
-                "these runs do not reach the change: none of its {} functions is in a stack or \
-                 called from a function in one",
-                self.changed
-            ),
+            Blame::NotReached => {
+                let none = match self.changed {
+                    1 => "its function is not".to_owned(),
+                    changed => format!("none of its {changed} functions is"),
+                };
+                format!(
+                    "these runs do not reach the change: {none} in a stack or called from a \
+                     function in one"
+                )
+            }
             Blame::Unexplained => {
                 "no code change explains this: none is near the functions that got slower".to_owned()
             }

@@ -33,6 +33,7 @@ pub use stages::{
 pub use waits::is_waiting;
 
 use perfblame_cct::Unit;
+use perfblame_words::counted;
 
 use crate::Quantity;
 use crate::ask::Cancelled;
@@ -135,7 +136,7 @@ pub enum DiffError {
         unit: Unit,
     },
     /// `work` does not fit the runs.
-    #[error("{side} has {runs} runs, but work is given for {given}")]
+    #[error("{side} has {}, but work is given for {given}", counted(*runs as u64, "run", "runs"))]
     Work {
         /// Which one.
         side: Side,

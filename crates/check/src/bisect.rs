@@ -11,6 +11,7 @@ use perfblame_analysis::{
     Ask, BisectState, BisectStep, Bisection, Check, Comparison, Diff, RevisionView, Verdict,
 };
 use perfblame_cct::{Sides, Warning};
+use perfblame_words::counted;
 
 use crate::check::{CheckOptions, Session, Times, view};
 use crate::config::Workload;
@@ -150,8 +151,8 @@ impl Search<'_> {
             };
             let revision = self.session.git.snapshot(next)?;
             self.session.note(&format!(
-                "{} commits left, trying {}",
-                open.len(),
+                "{} left, trying {}",
+                counted(open.len() as u64, "commit", "commits"),
                 described(&revision)
             ));
             let (state, why) = self.judge(&revision, &end)?;

@@ -8,6 +8,7 @@ use perfblame_analysis::{
 };
 use perfblame_cct::{Sides, Warning};
 use perfblame_record::Profiler;
+use perfblame_words::counted;
 
 use crate::attribution::ChangedCode;
 use crate::bench::{Around, Bench, Subject};
@@ -328,10 +329,7 @@ fn choose(config: &mut Config, options: &CheckOptions) -> Result<(), Failure> {
 
 /// Why no more runs were made, where that is worth a line.
 fn ended(decided: &Decided, workload: &Workload) -> String {
-    let runs = match decided.diff.before.totals.len() {
-        1 => "1 run".to_owned(),
-        runs => format!("{runs} runs"),
-    };
+    let runs = counted(decided.diff.before.totals.len() as u64, "run", "runs");
     match decided.ended {
         Ended::Clear => String::new(),
         Ended::NotReached => {

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use perfblame_analysis::{Hint, LoadError, LoadErrorKind};
 use perfblame_changes::GitError;
+use perfblame_words::counted;
 
 /// Lines of a log that are shown.
 const TAIL: usize = 20;
@@ -93,7 +94,7 @@ fn tail(text: &str) -> String {
     let above = lines.len().saturating_sub(TAIL);
     let mut shown: Vec<String> = lines[above..].iter().map(|line| (*line).to_owned()).collect();
     if above > 0 {
-        shown.insert(0, format!("… {above} lines above"));
+        shown.insert(0, format!("… {} above", counted(above as u64, "line", "lines")));
     }
     shown.join("\n")
 }

@@ -18,6 +18,7 @@ use perfblame_analysis::{Ask, DiffQuery, InputOptions, LoadOptions, Source, Verd
 use perfblame_cct::{Profile, Side, Sides};
 use perfblame_record::RecordError;
 use perfblame_record::chrome::{Visit, Visited, record_visit, visit};
+use perfblame_words::counted;
 
 use crate::metric::refuse_foreign_unit;
 use crate::sequential::{
@@ -279,7 +280,8 @@ impl Runs for Visits<'_> {
 
     fn looked(&mut self, runs: u32, verdict: Verdict, clear: bool) {
         let clear = if clear { "clear" } else { "not clear yet" };
-        let text = format!("{} after {runs} runs per side, {clear}", verdict.name());
+        let runs = counted(runs.into(), "run", "runs");
+        let text = format!("{} after {runs} per side, {clear}", verdict.name());
         self.watch.event(&CheckEvent::Note { text: &text });
     }
 }

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use flate2::Crc;
 use hashbrown::HashMap;
 use perfblame_archive::{Archive, Bytes, ZipError};
+use perfblame_words::counted;
 
 use super::class_file::{MAGIC, name_of};
 use super::fingerprint::class_key;
@@ -77,7 +78,8 @@ impl Warnings {
 
     pub fn finish(mut self, side: &str) -> Vec<String> {
         if self.more > 0 {
-            self.said.push(format!("{side}: {} more files could not be read", self.more));
+            let more = counted(self.more as u64, "more file", "more files");
+            self.said.push(format!("{side}: {more} could not be read"));
         }
         self.said
     }
@@ -142,14 +144,14 @@ impl Classes {
     fn say_what_is_missing(&mut self, side: &str) {
         if self.shadowed > 0 {
             self.warnings.say(format!(
-            "{side}: {} classes are in several places with different contents; the first counts, as in the JVM",
-            self.shadowed
+            "{side}: {} in several places with different contents; the first counts, as in the JVM",
+            counted(self.shadowed as u64, "class is", "classes are")
         ));
         }
         if self.left_out > 0 {
             self.warnings.say(format!(
-                "{side}: {} classes or archives were left out, because they unpack to more than {} GB",
-                self.left_out,
+                "{side}: {} left out, because the classes unpack to more than {} GB in total",
+                counted(self.left_out as u64, "class or archive was", "classes or archives were"),
                 MOST_UNPACKED >> 30
             ));
         }
@@ -349,8 +351,9 @@ fn chosen(jar: &Jar, options: &ClassOptions, warnings: &mut Warnings) -> Vec<(St
     }
     if repeated > 0 {
         warnings.say(format!(
-            "{}: {repeated} classes are listed more than once; the last counts, as in the JVM",
-            jar.name
+            "{}: {} listed more than once; the last counts, as in the JVM",
+            jar.name,
+            counted(repeated as u64, "class is", "classes are")
         ));
     }
     let mut chosen: Vec<_> =

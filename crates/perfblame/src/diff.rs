@@ -8,6 +8,7 @@ use perfblame_analysis::{
     Source, code_changes, compare, compare_with_tree, expand,
 };
 use perfblame_cct::Sides;
+use perfblame_words::counted;
 
 use crate::args::{DiffArgs, MethodArg, NormalizeArg, names};
 use crate::failure::Failure;
@@ -38,7 +39,10 @@ impl DiffArgs {
             terminal.note(warning);
         }
         if let Some(functions) = &code.functions {
-            terminal.log(&format!("{} functions changed", functions.len()));
+            terminal.log(&format!(
+                "{} changed",
+                counted(functions.len() as u64, "function", "functions")
+            ));
         }
         Ok(code)
     }

@@ -8,6 +8,7 @@ use perfblame_analysis::{AskError, CodeError, DiffError, Hint, LoadError, ShowEr
 use perfblame_changes::GitError;
 use perfblame_record::RecordError;
 use perfblame_report::NoTimes;
+use perfblame_words::counted;
 
 /// A failure in words.
 #[derive(Debug)]
@@ -144,7 +145,11 @@ fn cannot_compare(error: &DiffError) -> Failure {
             "the other methods need sources to find the change that explains a suspect".to_owned(),
         ),
         DiffError::Work { side, runs, given } => (
-            format!("{side} has {runs} runs, but `--work` gives {given} numbers for it"),
+            format!(
+                "{side} has {}, but `--work` gives {} for it",
+                counted(*runs as u64, "run", "runs"),
+                counted(*given as u64, "number", "numbers")
+            ),
             String::new(),
         ),
         DiffError::Metric { .. } | DiffError::Cancelled => (error.to_string(), String::new()),

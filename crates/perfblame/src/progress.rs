@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use perfblame_analysis::{Ask, Phase};
+use perfblame_words::counted;
 
 use crate::terminal::Terminal;
 
@@ -89,7 +90,7 @@ pub fn asking<T>(terminal: &Terminal, total: Option<u64>, question: impl FnOnce(
     let progress = terminal.shows_progress().then(|| Progress::of(&ask, total));
     let answer = question(&ask);
     drop(progress);
-    terminal.log(&format!("answered, after {} bytes", ask.progress().bytes));
+    terminal.log(&format!("answered, after {}", counted(ask.progress().bytes, "byte", "bytes")));
     answer
 }
 

@@ -19,6 +19,7 @@ use perfblame_record::{
     CallGraph, Choice, Input, JavaExact, NativeEvent, Output, Profiler, Program, RecordError,
     Recorded, Running, Settings, choose, frequency_for, record_run, record_running, run_plain,
 };
+use perfblame_words::counted;
 
 use crate::args::{CallGraphArg, EventArg, RecordArgs, WhatArg};
 use crate::failure::Failure;
@@ -209,8 +210,8 @@ impl<'a> Session<'a> {
             return;
         }
         let mut text = format!(
-            "recorded {profiles} {} with {}{}\n",
-            if profiles == 1 { "run" } else { "runs" },
+            "recorded {} with {}{}\n",
+            counted(profiles as u64, "run", "runs"),
             self.choice.profiler.name(),
             self.runs.iter().find_map(|run| run.frequency).map_or_else(
                 || ", every call".to_owned(),

@@ -7,6 +7,7 @@ use perfblame_cct::{Grain, Times, merge_runs};
 use perfblame_native::symbolize;
 use perfblame_readers::{Input, ReadOptions};
 use perfblame_report::{Roots, Style, Target, WriteOptions};
+use perfblame_words::counted;
 
 use crate::args::SymbolizeArgs;
 use crate::failure::Failure;
@@ -28,10 +29,11 @@ pub fn run(args: &SymbolizeArgs, terminal: &Terminal) -> anyhow::Result<()> {
         ReadOptions { grain: Grain::Frames, times: Times::Keep, ..ReadOptions::default() };
     let profile = perfblame_readers::read(input, &options).map_err(fail)?;
     let symbolized = symbolize(profile, &args.debug_dir);
-    let functions = if symbolized.named == 1 { "function" } else { "functions" };
-    let mut said = format!("named {} {functions}", symbolized.named);
+    let functions = counted(symbolized.named as u64, "function", "functions");
+    let mut said = format!("named {functions}");
     if symbolized.nameless > 0 {
-        let _ = write!(said, "; {} are still without a name; missing files:", symbolized.nameless);
+        let nameless = counted(symbolized.nameless as u64, "is", "are");
+        let _ = write!(said, "; {nameless} still without a name; missing files:");
     }
     for (path, build_id) in symbolized.wanted.iter().take(LISTED) {
         let build_id = build_id.as_deref().unwrap_or("not recorded");

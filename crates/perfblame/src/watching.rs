@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
 use perfblame_check::{CheckEvent, Watch};
+use perfblame_words::counted;
 
 use crate::terminal::Terminal;
 
@@ -82,7 +83,8 @@ impl Watch for Watching<'_> {
             CheckEvent::Looked { workload, input, runs, verdict, clear } => {
                 let title = titled(workload, input);
                 let clear = if *clear { "clear" } else { "not clear yet" };
-                self.show(format!("{title}: {} after {runs} runs, {clear}", verdict.name()));
+                let runs = counted((*runs).into(), "run", "runs");
+                self.show(format!("{title}: {} after {runs}, {clear}", verdict.name()));
             }
             CheckEvent::Note { text } if self.logs => {
                 match self.bar.as_ref().and_then(|bar| bar.lock().ok()) {

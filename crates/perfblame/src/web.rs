@@ -8,6 +8,7 @@ use perfblame_analysis::{DiffQuery, Side, Sides};
 use perfblame_check::web::{Site, WebCompared, WebOptions, compare};
 use perfblame_check::{Decided, Ended};
 use perfblame_record::chrome::{Start, Task, Visit};
+use perfblame_words::counted;
 
 use crate::args::WebArgs;
 use crate::failure::Failure;
@@ -41,18 +42,16 @@ fn tell(compared: &WebCompared, args: &WebArgs, terminal: &Terminal) {
     for note in &compared.notes {
         terminal.note(note);
     }
-    let runs = compared.decided.diff.before.totals.len();
+    let runs = counted(compared.decided.diff.before.totals.len() as u64, "run", "runs");
     match compared.decided.ended {
         Ended::Clear | Ended::NotReached => {
-            terminal.note(&format!("the answer was clear after {runs} runs per side"));
+            terminal.note(&format!("the answer was clear after {runs} per side"));
         }
         Ended::MostRuns => {
-            terminal.note(&format!(
-                "stopped after {runs} runs per side, the limit set by `--max-runs`"
-            ));
+            terminal.note(&format!("stopped after {runs} per side, the limit set by `--max-runs`"));
         }
         Ended::Budget => terminal.note(&format!(
-            "stopped after {runs} runs per side, because the budget of {} s was used up",
+            "stopped after {runs} per side, because the budget of {} s was used up",
             args.budget.as_secs()
         )),
     }

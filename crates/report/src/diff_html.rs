@@ -45,8 +45,11 @@ fn calls(paths: &[RankedPath]) -> String {
         return String::new();
     }
     format!(
-        "  <section id=\"calls\"><h2>Calls of the first {} paths</h2><p class=\"note\">The thicker a line, the more the callee costs, including its own callees on these paths: red after, blue before. The slowest function of each path is bold.</p><div class=\"sheet\" tabindex=\"0\">{}</div></section>\n",
-        paths.len().min(pa_cct::PATHS),
+        "  <section id=\"calls\"><h2>Calls of the first {}</h2><p class=\"note\">The thicker a line, the more the callee costs, including its own callees on these paths: red after, blue before. The slowest function of each path is bold.</p><div class=\"sheet\" tabindex=\"0\">{}</div></section>\n",
+        match paths.len().min(pa_cct::PATHS) {
+            1 => "path".to_owned(),
+            shown => format!("{shown} paths"),
+        },
         pa_cct::svg(paths, true)
     )
 }

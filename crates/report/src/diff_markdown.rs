@@ -121,9 +121,8 @@ impl Page<'_> {
         }
         let share: f64 = hidden.iter().map(|row| row.share).sum();
         let text = format!(
-            "\n{} more {}, {} together; `perfblame diff --format json` shows all.\n",
-            hidden.len(),
-            if hidden.len() == 1 { one } else { many },
+            "\n{}, {} together; `perfblame diff --format json` shows all.\n",
+            counted(hidden.len() as u64, &format!("more {one}"), &format!("more {many}")),
             in_percent(share)
         );
         self.add(&text);

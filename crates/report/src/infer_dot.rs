@@ -4,13 +4,15 @@ use std::io::{self, Write};
 
 use perfblame_analysis::Inferred;
 
+use crate::numbers::counted;
 use crate::pa_cct;
 
 /// Writes the tree for Graphviz. The answer must have its paths.
 pub fn infer_dot(answer: &Inferred, out: &mut dyn Write) -> io::Result<()> {
     let left_out = answer.paths.len().saturating_sub(pa_cct::PATHS);
     let more = if left_out > 0 {
-        format!(", {left_out} paths with the lowest cost left out")
+        let paths = counted(left_out as u64, "path", "paths");
+        format!(", {paths} with the lowest cost left out")
     } else {
         String::new()
     };

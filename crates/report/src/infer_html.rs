@@ -5,7 +5,7 @@ use std::io::{self, Write};
 
 use perfblame_analysis::{Inferred, RankedPath};
 
-use crate::numbers::{in_percent, nanoseconds};
+use crate::numbers::{counted, in_percent, nanoseconds};
 use crate::pa_cct::{self, html};
 
 /// Rows of each table.
@@ -29,9 +29,9 @@ pub fn infer_html(answer: &Inferred, out: &mut dyn Write) -> io::Result<()> {
     let whole = (answer.running + answer.waiting + answer.queued + answer.idle).max(1) as f64;
     writeln!(
         out,
-        "<p>{} events of {} threads in {}. Thread time:",
-        answer.events,
-        answer.threads,
+        "<p>{} of {} in {}. Thread time:",
+        counted(answer.events, "event", "events"),
+        counted(answer.threads as u64, "thread", "threads"),
         time(answer.duration)
     )?;
     for (what, nanos) in [
@@ -46,7 +46,8 @@ pub fn infer_html(answer: &Inferred, out: &mut dyn Write) -> io::Result<()> {
     if !answer.waits.is_empty() {
         writeln!(out, "<p>Waited for:")?;
         for wait in &answer.waits {
-            writeln!(out, "<b>{}</b> {} ({} times)", wait.on.name(), time(wait.total), wait.count)?;
+            let times = counted(wait.count, "time", "times");
+            writeln!(out, "<b>{}</b> {} ({times})", wait.on.name(), time(wait.total))?;
         }
         writeln!(out, "</p>")?;
     }
@@ -81,7 +82,11 @@ pub fn infer_html(answer: &Inferred, out: &mut dyn Write) -> io::Result<()> {
         pa_cct::svg(&answer.paths, false)
     )?;
     for warning in &answer.warnings {
-        writeln!(out, "<p class=warn>{} ({} times)</p>", html(&warning.message), warning.count)?;
+        let times = match warning.count {
+            0 | 1 => String::new(),
+            count => format!(" ({})", counted(count, "time", "times")),
+        };
+        writeln!(out, "<p class=warn>{}{times}</p>", html(&warning.message))?;
     }
     writeln!(out, "</body></html>")
 }

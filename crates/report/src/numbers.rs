@@ -2,6 +2,7 @@
 
 use perfblame_analysis::MetricTotal;
 use perfblame_cct::{Metric, Unit};
+pub use perfblame_words::{counted, grouped};
 
 /// A stored value with its decimals, exactly.
 pub fn decimal(stored: i64, decimals: u8) -> String {
@@ -14,24 +15,6 @@ pub fn decimal(stored: i64, decimals: u8) -> String {
     let part = part.trim_end_matches('0');
     let sign = if stored < 0 { "-" } else { "" };
     if part.is_empty() { format!("{sign}{whole}") } else { format!("{sign}{whole}.{part}") }
-}
-
-/// `1,234,567`.
-pub fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut out = String::with_capacity(digits.len() + digits.len() / 3);
-    for (place, digit) in digits.chars().enumerate() {
-        if place > 0 && (digits.len() - place).is_multiple_of(3) {
-            out.push(',');
-        }
-        out.push(digit);
-    }
-    out
-}
-
-/// `3 threads`, `1 thread`.
-pub fn counted(number: u64, one: &str, many: &str) -> String {
-    format!("{} {}", grouped(number), if number == 1 { one } else { many })
 }
 
 /// A value of a metric with its unit: `12.3 s`, `4.50 MiB`, `1,204`.

@@ -196,7 +196,7 @@ fn header(summary: &Summary, look: Look, out: &mut dyn Write) -> io::Result<()> 
         };
         let (least, most) = per_run(|run| run.samples);
         let each = if least == most {
-            format!("{} samples each", grouped(least))
+            format!("{} each", counted(least, "sample", "samples"))
         } else {
             format!("{} to {} samples each", grouped(least), grouped(most))
         };

@@ -298,7 +298,7 @@ fn slower(
     Ok(Drawn {
         address: candidate.surveyed.address.clone(),
         edit: edit.clone(),
-        what: format!("{what}, {ms:.1} ms, {executions} times"),
+        what: format!("{what}, {ms:.1} ms, {}", how_often(*executions)),
         executions: *executions,
         each: *ms,
         name: candidate.place.name.clone(),
@@ -394,10 +394,17 @@ fn wait(app: &App, spec: Spec, random: &mut Random, to: (&Path, &Path)) -> Resul
         app: app.name.to_owned(),
         case: spec.name(),
         kind: spec.kind,
-        what: format!("{what} in `{name}`, {ms} ms, {executions} times"),
+        what: format!("{what} in `{name}`, {ms} ms, {}", how_often(executions)),
         function,
         also,
         executions,
         each: ms,
     })
+}
+
+fn how_often(executions: u64) -> String {
+    match executions {
+        1 => "once".to_owned(),
+        executions => format!("{executions} times"),
+    }
 }

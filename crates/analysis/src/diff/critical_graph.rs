@@ -101,9 +101,12 @@ fn unpaired(runs: Sides<usize>) -> Option<Warning> {
     let longer = if runs.before > runs.after { Side::Before } else { Side::After };
     let (most, least) = (runs[longer], runs[longer.other()]);
     some(most - least, "unpaired-runs", || {
+        let first = match least {
+            1 => format!("first of the {most} runs {longer} has"),
+            _ => format!("first {least} of the {most} runs {longer} have"),
+        };
         format!(
-            "this method compares runs in pairs; only the first {least} of the {most} runs {longer} have a partner, the \
-             rest were left out"
+            "this method compares runs in pairs; only the {first} a partner, the rest were left out"
         )
     })
 }

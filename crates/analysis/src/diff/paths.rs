@@ -3,6 +3,7 @@
 
 use perfblame_blame::{HeatScale, PathNode, rank_functions, rank_paths};
 use perfblame_cct::{Layer, Metric, Unit, Warning};
+use perfblame_words::counted;
 
 use super::{DiffTree, Fate, PathFunction, RankedPath};
 
@@ -33,8 +34,8 @@ pub fn ranked_paths(tree: &DiffTree, metric: &Metric) -> (Vec<RankedPath>, Optio
         Warning {
             code: "paths-folded".to_owned(),
             message: format!(
-                "only the first {} paths are listed; the others differ by {} {unit} in total, none by more than {}",
-                kept.len(),
+                "only the first {} listed; the others differ by {} {unit} in total, none by more than {}",
+                counted(kept.len() as u64, "path is", "paths are"),
                 rounded(cost),
                 rounded(most),
             ),

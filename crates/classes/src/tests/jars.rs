@@ -71,7 +71,7 @@ fn names_that_are_there_twice_are_said() {
         &twice,
         None,
         &expect![[r#"
-            ! after: 1 classes are listed more than once; the last counts, as in the JVM
+            ! after: 1 class is listed more than once; the last counts, as in the JVM
         "#]],
     );
     let nested = |call: &str| ("l.jar".to_owned(), jar(&[class_at("A.class", "A", call)], false));
@@ -80,7 +80,7 @@ fn names_that_are_there_twice_are_said() {
         &[class_at("A.class", "A", "one"), nested("two")],
         None,
         &expect![[r#"
-            ! after: 1 classes are in several places with different contents; the first counts, as in the JVM
+            ! after: 1 class is in several places with different contents; the first counts, as in the JVM
         "#]],
     );
 }

@@ -13,6 +13,7 @@ use perfblame_record::chrome::flow::Flow;
 use perfblame_record::chrome::{
     Launch, PageSettings, Start, Task, Visit, Visited, record_visit, visit,
 };
+use perfblame_words::counted;
 
 use super::{next_command, next_number, relative, remove_empty, time};
 use crate::args::{BrowserArgs, RecordArgs, WhatArg};
@@ -85,9 +86,8 @@ fn summary(args: &RecordArgs, folder: &Path, visits: &[Visited], terminal: &Term
         return;
     };
     let mut text = format!(
-        "recorded {} {} with {}\n",
-        visits.len(),
-        if visits.len() == 1 { "run" } else { "runs" },
+        "recorded {} with {}\n",
+        counted(visits.len() as u64, "run", "runs"),
         first.browser
     );
     for visit in visits {

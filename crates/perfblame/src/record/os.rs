@@ -10,6 +10,7 @@ use perfblame_readers::Input;
 use perfblame_readers::perf_data::objects::{self, Object, Role, RunDelay};
 use perfblame_readers::perf_data::{Contents, Mapped, contents};
 use perfblame_record::{OsEvents, OsTrace, Recorded, Running, origins_of};
+use perfblame_words::counted;
 
 use crate::args::{OsEventArg, RecordArgs, WhatArg};
 use crate::failure::Failure;
@@ -80,6 +81,10 @@ pub fn complete(run: &Recorded, with_binaries: bool) -> Vec<String> {
     if with_binaries && let Some(folder) = path.parent() {
         match bring(&contents.mapped, &folder.join(objects::FOLDER)) {
             Ok(0) => {}
+            Ok(1) => said.push(
+                "1 binary is too large to copy; read the runs before this binary changes"
+                    .to_owned(),
+            ),
             Ok(left) => said.push(format!(
                 "{left} binaries are too large to copy; read the runs before these binaries change"
             )),
@@ -89,8 +94,8 @@ pub fn complete(run: &Recorded, with_binaries: bool) -> Vec<String> {
     if contents.lost > 0 {
         let all = contents.samples.saturating_add(contents.switches).saturating_add(contents.lost);
         said.push(format!(
-            "{} events were lost ({:.1} % of all), because perf could not keep up; try a lower `--frequency` or no `--full`",
-            contents.lost,
+            "{} lost ({:.1} % of all), because perf could not keep up; try a lower `--frequency` or no `--full`",
+            counted(contents.lost, "event was", "events were"),
             100.0 * contents.lost as f64 / all as f64
         ));
     }
@@ -150,8 +155,8 @@ fn cost(contents: &Contents, wall: Duration, tracer: Option<Duration>) -> String
         format!("; perf itself took {} of CPU time", super::time(own))
     });
     format!(
-        "perf took {} stacks, which cost the traced threads about {} ({share:.1} % of the recorded time){own}",
-        contents.samples,
+        "perf took {}, which cost the traced threads about {} ({share:.1} % of the recorded time){own}",
+        counted(contents.samples, "stack", "stacks"),
         super::time(taken)
     )
 }

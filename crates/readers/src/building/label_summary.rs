@@ -2,6 +2,8 @@
 
 use std::fmt::Write as _;
 
+use perfblame_words::counted;
+
 /// Values that a summary names.
 const SHOWN: usize = 5;
 
@@ -14,7 +16,8 @@ pub(crate) fn label_summary(
 ) -> String {
     let more = if there_are_more { " or more" } else { "" };
     let values = if distinct == 1 { "value" } else { "values" };
-    let mut text = format!("{samples} samples, {distinct}{more} {values}:");
+    let samples = counted(samples, "sample", "samples");
+    let mut text = format!("{samples}, {distinct}{more} {values}:");
     for (place, (value, count)) in counts.take(SHOWN).enumerate() {
         let comma = if place == 0 { "" } else { "," };
         let _ = write!(text, "{comma} {value} ({count})");

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, SystemTime};
 
+use perfblame_words::counted;
 use serde_json::json;
 
 use super::flow::{Flow, ReplayOptions, replay};
@@ -231,8 +232,8 @@ fn drive(
             }
             if written.unplaced > 0 {
                 done.notes.push(format!(
-                    "the samples of {} threads are missing, because the trace does not name the threads",
-                    written.unplaced
+                    "the samples of {} are missing, because the trace does not say which",
+                    counted(written.unplaced as u64, "thread", "threads")
                 ));
             }
             Some(written)

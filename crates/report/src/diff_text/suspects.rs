@@ -82,12 +82,12 @@ pub fn write(
             "Suspects" | "Best guesses" => "suspect",
             _ => "function",
         };
-        let many = if hidden.len() == 1 { "" } else { "s" };
+        let more = counted(hidden.len() as u64, &format!("more {word}"), &format!("more {word}s"));
         let together = match share {
             0.0 => String::new(),
             share => format!(", {} together", in_percent(share)),
         };
-        let text = format!("{} more {word}{many}{together}: --limit 0 shows all", hidden.len());
+        let text = format!("{more}{together}: --limit 0 shows all");
         page.note(&text, out)?;
     }
     Ok(folded)

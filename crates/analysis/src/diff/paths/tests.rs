@@ -80,7 +80,7 @@ fn what_is_folded_is_said() {
     assert_eq!(answer.paths.len(), 1_000);
     let warning = answer.warnings.iter().find(|warning| warning.code == "paths-folded").unwrap();
     assert_eq!(warning.count, 200);
-    expect!["only the first 1000 paths are listed; the others differ by 200 samples in total, none by more than 1"].assert_eq(&warning.message);
+    expect!["only the first 1,000 paths are listed; the others differ by 200 samples in total, none by more than 1"].assert_eq(&warning.message);
 }
 
 /// A recorded case: the slow run of jq puts elements before a list, and copies the list every time.

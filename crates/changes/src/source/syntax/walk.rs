@@ -7,6 +7,7 @@ use std::cell::Cell;
 use std::ops::{ControlFlow, Range};
 
 use hashbrown::HashMap;
+use perfblame_words::counted;
 use tree_sitter::{Node, ParseOptions, Parser, Point, Tree};
 
 use super::body::{self, Class, Token};
@@ -231,9 +232,10 @@ impl<'t> SyntaxWalk<'t> {
             self.file.outside = body::digest(&outside.tokens, 0, |_| false).exact;
         }
         if self.too_deep > 0 {
+            let functions = counted(self.too_deep.into(), "function", "functions");
+            let count = if self.too_deep == 1 { "counts" } else { "count" };
             self.file.incomplete = Some(format!(
-                "{} functions nested more than {MAX_SCOPES} deep count as part of the enclosing function",
-                self.too_deep
+                "{functions} nested more than {MAX_SCOPES} deep {count} as part of the enclosing function"
             ));
         }
         self.file

@@ -4,6 +4,7 @@
 //! checkpoints found on the way are read, what the recording says about itself, and the samples.
 
 use hashbrown::HashMap;
+use perfblame_words::counted;
 
 use super::events::{About, Amount, EventUse, Meter, use_of};
 use super::header::ChunkHeader;
@@ -203,9 +204,8 @@ fn note_gaps(recording: &mut JfrRecording, header: &ChunkHeader, bytes: &[u8]) {
     if (bytes.len() as u64) < header.size {
         let missing = header.size - bytes.len() as u64;
         recording.builder.warn("truncated", || {
-            format!(
-                "the file is cut off; {missing} bytes are missing from the chunk at byte {offset}"
-            )
+            let missing = counted(missing, "byte is", "bytes are");
+            format!("the file is cut off; {missing} missing from the chunk at byte {offset}")
         });
     } else if header.unfinished {
         recording.builder.warn("unfinished", || {

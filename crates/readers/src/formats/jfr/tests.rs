@@ -178,7 +178,7 @@ fn a_file_that_is_cut_off_is_read_as_far_as_it_goes() {
     let profile = read_bytes(jdk[..jdk.len() - 1000].to_vec(), Grain::Functions).unwrap();
     expect![[r#"
         16 samples, samples 16, native 6, allocated 76090784, allocated (buffers) 63914496, blocked 767551531, waited 3423499730, io 680317
-        1 x truncated: the file is cut off; 1000 bytes are missing from the chunk at byte 0
+        1 x truncated: the file is cut off; 1,000 bytes are missing from the chunk at byte 0
         22 x missing-methods: methods that are not in a constant pool are shown as (unknown)"#]].assert_eq(&totals(&profile));
 }
 

@@ -5,6 +5,7 @@ use perfblame_cct::{Leaving, Measure, Metric, Unit};
 use perfblame_native::{
     ByteOrder, Bytes, JitFunction, StackEnding, UnwindMachine, UnwindTables, until_zero,
 };
+use perfblame_words::counted;
 
 use super::header::Recording;
 use super::modules::{Modules, Origin};
@@ -153,9 +154,9 @@ impl Session {
                 "damaged-records",
                 damage.gaps,
                 format!(
-                    "no readable record at byte {}; {} bytes were skipped",
+                    "no readable record at byte {}; {} skipped",
                     damage.first_gap.unwrap_or(0),
-                    damage.skipped
+                    counted(damage.skipped, "byte was", "bytes were")
                 ),
             );
         }

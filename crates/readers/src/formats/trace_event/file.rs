@@ -25,7 +25,10 @@ pub fn read<R: Read>(stream: &mut Stream<R>, trace: &mut ChromeTrace<'_>) -> Res
     let (offset, events) = (fault.offset(), trace.events);
     trace.builder.warn("cut-off", || {
         let what = ReadError::from(fault);
-        format!("{what}; the {events} events before byte {offset} were kept")
+        match events {
+            1 => format!("{what}; the event before byte {offset} was kept"),
+            _ => format!("{what}; the {events} events before byte {offset} were kept"),
+        }
     });
     Ok(())
 }

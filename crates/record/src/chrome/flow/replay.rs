@@ -7,6 +7,7 @@
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use perfblame_words::counted;
 use serde_json::{Value, json};
 
 use super::failure::StepFailure;
@@ -621,8 +622,7 @@ fn wait_for_element(place: &FramePlace<'_>, wait: &WaitForElement) -> Result<(),
     if holds == wait.visible {
         return Ok(());
     }
-    let elements =
-        if found == 1 { "1 element was".to_owned() } else { format!("{found} elements were") };
+    let elements = counted(found as u64, "element was", "elements were");
     let operator = match wait.operator {
         super::Operator::AtLeast => "at least",
         super::Operator::Exactly => "exactly",
