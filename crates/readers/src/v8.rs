@@ -1,6 +1,7 @@
 //! What profiles and traces of V8 share: its sampled call tree, its JSON, its names of functions.
 
 mod call_frame;
+mod gaps;
 mod idle;
 mod recorded;
 mod sampled_tree;
@@ -12,9 +13,10 @@ use crate::format::ReadOptions;
 use crate::scripts::{ScriptNames, ScriptNaming, Scripts};
 
 pub use call_frame::{CallFrame, layer_of_url, split_location};
+pub use gaps::Gaps;
 pub use idle::Idle;
 pub use recorded::Recorded;
-pub use sampled_tree::{Gaps, SampledTree};
+pub use sampled_tree::SampledTree;
 pub use wire::V8Chunk;
 
 /// Gives the functions of a profile that says nothing about its scripts the names that files of this machine know.

@@ -23,6 +23,7 @@ mod async_spans;
 mod async_stacks;
 mod event;
 mod file;
+mod json_path;
 mod spans;
 mod stack_samples;
 mod threads;

@@ -14,7 +14,7 @@ use perfblame_cct::{
 };
 
 use super::call_frame::FLOW;
-use super::{Idle, Recorded, V8Chunk};
+use super::{Gaps, Idle, Recorded, V8Chunk};
 use crate::scripts::{Position, ResolvedNames, Use};
 
 /// Samples held back for sorting. Chunks have at most a hundred samples, and the largest step back seen in real traces
@@ -525,34 +525,6 @@ impl SampledTree {
             }
             _ => builder.root(exact),
         }
-    }
-}
-
-/// Gaps between samples, to find the usual one.
-#[derive(Default, Debug)]
-pub struct Gaps(Vec<i64>);
-
-/// Gaps that are looked at; the usual one shows early.
-const GAPS: usize = 1 << 16;
-
-impl Gaps {
-    /// Counts one gap; those that are not positive say nothing.
-    pub fn add(&mut self, gap: i64) {
-        if gap > 0 && self.0.len() < GAPS {
-            self.0.push(gap);
-        }
-    }
-
-    fn merge(&mut self, other: &Self) {
-        let room = GAPS.saturating_sub(self.0.len());
-        self.0.extend(other.0.iter().take(room));
-    }
-
-    /// The median gap.
-    pub fn median(&self) -> Option<i64> {
-        let mut sorted = self.0.clone();
-        sorted.sort_unstable();
-        sorted.get(sorted.len() / 2).copied()
     }
 }
 

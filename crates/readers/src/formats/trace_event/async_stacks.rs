@@ -13,8 +13,8 @@ use std::collections::BTreeMap;
 use hashbrown::HashMap;
 use perfblame_cct::{Cursor as Context, Layer, MetricId, OpenNode, ProfileBuilder, ThreadId};
 
+use super::json_path::{number_in, string_in};
 use super::threads::{Key, TraceThreads};
-use super::trace::{number_in, string_in};
 use super::v8::CpuProfiles;
 use crate::encodings::json::JsonFault;
 

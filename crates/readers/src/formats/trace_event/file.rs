@@ -3,7 +3,8 @@
 use std::io::Read;
 
 use super::event::TraceEvent;
-use super::trace::{ChromeTrace, number_in};
+use super::json_path::number_in;
+use super::trace::ChromeTrace;
 use crate::encodings::json::{Cursor, JsonFault, JsonKind, Stream};
 use crate::error::ReadError;
 use crate::v8::Recorded;

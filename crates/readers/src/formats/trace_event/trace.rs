@@ -8,12 +8,13 @@ use perfblame_cct::{
 use super::async_spans::AsyncSpans;
 use super::async_stacks::Hanging;
 use super::event::{RawText, TraceEvent};
+use super::json_path::{enter, number_in, string_in};
 use super::spans::{ItemKind, Lane, SpanItem, SpanMetrics, WritingOrder};
 use super::stack_samples::StackSamples;
 use super::threads::{Key, TraceThreads};
 use super::v8::{CpuProfiles, Piece};
 use super::waits::{WaitMetrics, WaitStep, Waits};
-use crate::encodings::json::{Cursor, JsonFault, JsonKind, Number};
+use crate::encodings::json::{Cursor, JsonFault, JsonKind};
 use crate::format::ReadOptions;
 use crate::scripts::{ScriptNames, ScriptNaming, ScriptOptions, Scripts};
 use crate::v8::{Gaps, Recorded, layer_of_url, sampled_metrics, split_location};
@@ -483,41 +484,6 @@ impl<'a> ChromeTrace<'a> {
 
 fn contains(bytes: &[u8], what: &[u8]) -> bool {
     memchr::memmem::find(bytes, what).is_some()
-}
-
-/// Steps to the value of a key of the object at hand; false when there is none.
-fn enter(cursor: &mut Cursor<'_>, wanted: &[u8]) -> Result<bool, JsonFault> {
-    if cursor.peek()? != JsonKind::Object {
-        return Ok(false);
-    }
-    cursor.begin_object()?;
-    while let Some(key) = cursor.next_raw_key()? {
-        if key == wanted {
-            return Ok(true);
-        }
-        cursor.skip_value()?;
-    }
-    Ok(false)
-}
-
-pub(super) fn string_in(json: Option<&[u8]>, path: &[&[u8]]) -> Result<Option<String>, JsonFault> {
-    let mut cursor = Cursor::new(json.unwrap_or(b"{}"));
-    for key in path {
-        if !enter(&mut cursor, key)? {
-            return Ok(None);
-        }
-    }
-    Ok(cursor.lenient_string()?.map(std::borrow::Cow::into_owned))
-}
-
-pub(super) fn number_in(json: Option<&[u8]>, path: &[&[u8]]) -> Result<Option<i64>, JsonFault> {
-    let mut cursor = Cursor::new(json.unwrap_or(b"{}"));
-    for key in path {
-        if !enter(&mut cursor, key)? {
-            return Ok(None);
-        }
-    }
-    Ok(cursor.lenient_number()?.and_then(Number::as_i64))
 }
 
 /// Whose time an event of Chrome is. Its categories are the browser's own, but for those that carry the page's marks
