@@ -7,6 +7,8 @@
 use std::borrow::Cow;
 use std::io::Read;
 
+use perfblame_cct::ProfileBuilder;
+
 use crate::error::{ReadError, ReadErrorKind};
 use crate::input::Input;
 use crate::read_ahead::Ahead;
@@ -185,6 +187,13 @@ impl Blocks {
     /// Why the text ended early, when it did.
     pub(crate) fn broken(&self) -> Option<&str> {
         self.broken.as_deref()
+    }
+
+    /// Warns where the text ended early.
+    pub(crate) fn warn_if_cut_off(&self, builder: &mut ProfileBuilder) {
+        if let Some(why) = self.broken() {
+            builder.warn("cut-off", || format!("the file ends early: {why}"));
+        }
     }
 }
 

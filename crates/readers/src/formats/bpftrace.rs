@@ -110,9 +110,7 @@ pub fn read(input: Input, options: &ReadOptions) -> Result<Profile, ReadError> {
     if open.is_some() {
         builder.warn("cut-off", || "the last map entry has no count and was left out".to_owned());
     }
-    if let Some(why) = blocks.broken() {
-        builder.warn("cut-off", || format!("the file ends early: {why}"));
-    }
+    blocks.warn_if_cut_off(&mut builder);
     builder.info.producer = Some("bpftrace".to_owned());
     Ok(builder.finish())
 }

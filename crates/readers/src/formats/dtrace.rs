@@ -114,9 +114,7 @@ pub fn read(input: Input, options: &ReadOptions) -> Result<Profile, ReadError> {
     if !stack.is_empty() {
         builder.warn("cut-off", || "the last stack has no count and was left out".to_owned());
     }
-    if let Some(why) = blocks.broken() {
-        builder.warn("cut-off", || format!("the file ends early: {why}"));
-    }
+    blocks.warn_if_cut_off(&mut builder);
     builder.info.producer = Some("DTrace".to_owned());
     Ok(builder.finish())
 }

@@ -92,9 +92,7 @@ pub fn read(input: Input, options: &ReadOptions) -> Result<Profile, ReadError> {
             reader.line(line);
         }
     }
-    if let Some(why) = blocks.broken() {
-        reader.builder.warn("cut-off", || format!("the file ends early: {why}"));
-    }
+    blocks.warn_if_cut_off(&mut reader.builder);
     Ok(reader.finish())
 }
 

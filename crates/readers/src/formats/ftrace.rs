@@ -22,8 +22,10 @@ use crate::error::ReadError;
 use crate::format::{Format, ReadOptions, TraceRead, Tracer};
 use crate::input::Input;
 use crate::os_trace::syscalls::SyscallMachine;
-use crate::os_trace::text_events::{FrameParts, Lines, Says, TextEvent, TextEvents, read_lines};
-use crate::os_trace::{Traced, from_text, no_stacks};
+use crate::os_trace::text_events::{
+    FrameParts, Lines, Says, TextEvent, TextEvents, read_stack_events, read_stacks,
+};
+use crate::os_trace::{Traced, from_text};
 
 /// This format's row in the table.
 pub const FORMAT: Format = Format {
@@ -51,8 +53,7 @@ pub fn sniff(input: &Input) -> bool {
 
 /// Reads events as a profile: how often each stack was seen.
 pub fn read(input: Input, options: &ReadOptions) -> Result<Profile, ReadError> {
-    let (profile, _, stacks) = read_lines(input, options, None, FtraceReader::default())?;
-    if stacks == 0 { Err(no_stacks(&FORMAT)) } else { Ok(profile) }
+    read_stacks(input, options, &FORMAT, FtraceReader::default())
 }
 
 /// Hands the events to `sink`.
@@ -61,12 +62,7 @@ pub(crate) fn read_trace(
     options: &ReadOptions,
     sink: &mut dyn EventSink,
 ) -> Result<TraceRead, ReadError> {
-    let (profile, placement, stacks) =
-        read_lines(input, options, Some(sink), FtraceReader::default())?;
-    if stacks == 0 {
-        return Err(no_stacks(&FORMAT));
-    }
-    Ok(TraceRead::Trace(Box::new(profile), placement))
+    read_stack_events(input, options, sink, &FORMAT, FtraceReader::default())
 }
 
 fn is_comment(line: &[u8]) -> bool {

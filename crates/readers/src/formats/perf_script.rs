@@ -130,9 +130,7 @@ fn read_lines(
             reader.line(line);
         }
     }
-    if let Some(why) = blocks.broken() {
-        reader.builder.warn("cut-off", || format!("the file ends early: {why}"));
-    }
+    blocks.warn_if_cut_off(&mut reader.builder);
     Ok(reader.finish())
 }
 

@@ -247,9 +247,7 @@ fn read_lines(
             "calls without an end in the log were left out".to_owned()
         });
     }
-    if let Some(why) = blocks.broken() {
-        reader.builder.warn("cut-off", || format!("the file ends early: {why}"));
-    }
+    blocks.warn_if_cut_off(&mut reader.builder);
     reader.builder.info.producer = Some("strace".to_owned());
     if let Some(trace) = reader.trace.take() {
         trace.finish(&mut reader.builder);

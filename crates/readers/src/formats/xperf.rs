@@ -125,9 +125,7 @@ pub fn read(input: Input, options: &ReadOptions) -> Result<Profile, ReadError> {
             }
         }
     }
-    if let Some(why) = blocks.broken() {
-        builder.warn("cut-off", || format!("the file ends early: {why}"));
-    }
+    blocks.warn_if_cut_off(&mut builder);
     Ok(builder.finish())
 }
 

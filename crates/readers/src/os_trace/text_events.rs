@@ -9,12 +9,12 @@ use perfblame_cct::{
     Thread, ThreadId, Unit,
 };
 
-use super::{Emitter, Traced};
+use super::{Emitter, Traced, no_stacks};
 use crate::building::byte_memo::ByteMemo;
 use crate::building::module_frame::module_frame;
 use crate::encodings::text::{self, Blocks, excerpt, shown};
 use crate::error::ReadError;
-use crate::format::ReadOptions;
+use crate::format::{Format, ReadOptions, TraceRead};
 use crate::input::Input;
 
 /// The kernel, as perf calls it.
@@ -87,15 +87,38 @@ pub(crate) fn read_lines(
     }
     lines.end(&mut events);
     let TextEvents { mut builder, trace, stacks, span, .. } = events;
-    if let Some(why) = blocks.broken() {
-        builder.warn("cut-off", || format!("the file ends early: {why}"));
-    }
+    blocks.warn_if_cut_off(&mut builder);
     if let Some(trace) = trace {
         trace.finish(&mut builder);
     }
     builder.info.duration = span.map(|(first, last)| last.saturating_sub(first));
     let (profile, placement) = builder.finish_placed();
     Ok((profile, placement, stacks))
+}
+
+/// Reads a text that is of no use without stacks, as a profile: how often each stack was seen.
+pub(crate) fn read_stacks(
+    input: Input,
+    options: &ReadOptions,
+    format: &Format,
+    lines: impl Lines,
+) -> Result<Profile, ReadError> {
+    let (profile, _, stacks) = read_lines(input, options, None, lines)?;
+    if stacks == 0 { Err(no_stacks(format)) } else { Ok(profile) }
+}
+
+/// Hands the events of such a text to `sink`.
+pub(crate) fn read_stack_events(
+    input: Input,
+    options: &ReadOptions,
+    sink: &mut dyn EventSink,
+    format: &Format,
+    lines: impl Lines,
+) -> Result<TraceRead, ReadError> {
+    match read_lines(input, options, Some(sink), lines)? {
+        (_, _, 0) => Err(no_stacks(format)),
+        (profile, placement, _) => Ok(TraceRead::Trace(Box::new(profile), placement)),
+    }
 }
 
 impl TextEvents<'_> {
