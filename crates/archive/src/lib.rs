@@ -7,6 +7,7 @@
 
 mod bytes;
 mod error;
+mod prelude;
 mod shared;
 
 use std::io::{BufReader, Read, Seek, SeekFrom};
@@ -17,6 +18,8 @@ use rawzip::{CompressionMethod, RECOMMENDED_BUFFER_SIZE, RangeReader, ReaderAt, 
 pub use bytes::Bytes;
 pub use error::{ZipError, ZipErrorKind};
 pub use shared::Shared;
+
+use prelude::prelude;
 
 /// The start of a zip file with at least one member.
 pub const MAGIC: &[u8] = b"PK\x03\x04";
@@ -55,7 +58,9 @@ impl<S: Read + Seek> Archive<Shared<S>> {
     /// Reads the list of a file.
     pub fn of_stream(mut source: S) -> Result<Self, ZipError> {
         let length = source.seek(SeekFrom::End(0)).map_err(|error| ZipError::read(0, &error))?;
-        Self::open(Shared::new(source), length)
+        let source = Shared::new(source);
+        let prelude = prelude(&source, length).map_err(|error| ZipError::read(0, &error))?;
+        Self::open(source.without(prelude), length - prelude, prelude)
     }
 }
 
@@ -63,7 +68,10 @@ impl Archive<Bytes> {
     /// Reads the list of an archive in memory.
     pub fn of_bytes(bytes: Bytes) -> Result<Self, ZipError> {
         let length = bytes.len() as u64;
-        Self::open(bytes, length)
+        let prelude = prelude(&bytes, length).map_err(|error| ZipError::read(0, &error))?;
+        let archive = if prelude == 0 { Some(bytes) } else { bytes.part(prelude, length) };
+        let archive = archive.ok_or(ZipError { offset: prelude, kind: ZipErrorKind::NoList })?;
+        Self::open(archive, length - prelude, prelude)
     }
 
     /// The bytes of a member, which must begin with `start`. More than `limit` of them are refused.
@@ -131,13 +139,14 @@ impl<R: ReaderAt + Clone + Send + 'static> Archive<R> {
 }
 
 impl<R: ReaderAt> Archive<R> {
-    fn open(source: R, length: u64) -> Result<Self, ZipError> {
+    /// Reads the list. `prelude` bytes stand before the archive, which places in errors count.
+    fn open(source: R, length: u64, prelude: u64) -> Result<Self, ZipError> {
         let mut buffer = vec![0; RECOMMENDED_BUFFER_SIZE];
         let locator = rawzip::ZipLocator::new();
         let inner =
             locator.locate_in_reader(source, &mut buffer, length).map_err(|(_, error)| {
                 let offset = error.eocd_offset().unwrap_or(length);
-                ZipError::of(offset, &error, ZipErrorKind::NoList)
+                ZipError::of(prelude + offset, &error, ZipErrorKind::NoList)
             })?;
         let mut members = Vec::new();
         let mut offset = inner.directory_offset();
@@ -145,7 +154,7 @@ impl<R: ReaderAt> Archive<R> {
         loop {
             let entry = entries
                 .next_entry()
-                .map_err(|error| ZipError::of(offset, &error, ZipErrorKind::List))?;
+                .map_err(|error| ZipError::of(prelude + offset, &error, ZipErrorKind::List))?;
             let Some(entry) = entry else { break };
             offset = entry.central_directory_offset();
             members.push(Member {
@@ -154,7 +163,7 @@ impl<R: ReaderAt> Archive<R> {
                 size: entry.uncompressed_size_hint(),
                 is_encrypted: entry.flags().is_encrypted(),
                 method: entry.compression_method(),
-                offset: entry.local_header_offset(),
+                offset: prelude + entry.local_header_offset(),
                 way: entry.wayfinder(),
             });
         }

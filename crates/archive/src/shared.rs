@@ -7,24 +7,33 @@ use rawzip::ReaderAt;
 
 /// A file or another stream that can be sought.
 #[derive(Debug)]
-pub struct Shared<S>(Arc<Mutex<S>>);
+pub struct Shared<S> {
+    source: Arc<Mutex<S>>,
+    /// Where in the stream its first byte is.
+    start: u64,
+}
 
 impl<S> Shared<S> {
     pub(crate) fn new(source: S) -> Self {
-        Self(Arc::new(Mutex::new(source)))
+        Self { source: Arc::new(Mutex::new(source)), start: 0 }
+    }
+
+    /// The same without so many bytes at its start.
+    pub(crate) fn without(self, prelude: u64) -> Self {
+        Self { start: self.start + prelude, ..self }
     }
 }
 
 impl<S> Clone for Shared<S> {
     fn clone(&self) -> Self {
-        Self(Arc::clone(&self.0))
+        Self { source: Arc::clone(&self.source), start: self.start }
     }
 }
 
 impl<S: Read + Seek> ReaderAt for Shared<S> {
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> std::io::Result<usize> {
-        let mut source = self.0.lock().map_err(|_| Error::other("another reader failed"))?;
-        source.seek(SeekFrom::Start(offset))?;
+        let mut source = self.source.lock().map_err(|_| Error::other("another reader failed"))?;
+        source.seek(SeekFrom::Start(self.start.saturating_add(offset)))?;
         source.read(buffer)
     }
 }

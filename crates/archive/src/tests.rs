@@ -63,6 +63,65 @@ fn an_archive_behind_a_script_is_found() {
     assert_eq!(open(bytes).read(0, 9, b"").unwrap(), b"1");
 }
 
+/// The same archive with an end for 64-bit sizes, which carries so many bytes of another program.
+fn with_large_end(mut bytes: Vec<u8>, extra: usize) -> Vec<u8> {
+    let end = bytes.split_off(bytes.len() - 22);
+    assert!(end.starts_with(b"PK\x05\x06"));
+    let large_end = bytes.len() as u64;
+    let count = u64::from(u16::from_le_bytes([end[8], end[9]]));
+    let word = |at: usize| u64::from(u32::from_le_bytes(*end[at..].first_chunk().unwrap()));
+    bytes.extend(b"PK\x06\x06");
+    bytes.extend((44 + extra as u64).to_le_bytes());
+    bytes.extend([45, 0, 45, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+    for number in [count, count, word(12), word(16)] {
+        bytes.extend(number.to_le_bytes());
+    }
+    bytes.extend(vec![7; extra]);
+    bytes.extend(b"PK\x06\x07\0\0\0\0");
+    bytes.extend(large_end.to_le_bytes());
+    bytes.extend(1u32.to_le_bytes());
+    // Numbers that stand for those above.
+    bytes.extend(b"PK\x05\x06\0\0\0\0");
+    bytes.extend([0xff; 12]);
+    bytes.extend([0, 0]);
+    bytes
+}
+
+#[test]
+fn an_archive_with_64_bit_sizes_is_found_behind_a_script() {
+    let members: [(&str, &[u8], bool); 2] = [("a", b"first", true), ("b", b"second", false)];
+    for extra in [0, 100] {
+        let large = with_large_end(zip(&members), extra);
+        for script in [&b""[..], b"#!/bin/sh\nexec java -jar $0\n"] {
+            let bytes = [script, &large].concat();
+            let archive = open(bytes.clone());
+            let streamed = Archive::of_stream(Cursor::new(bytes.clone())).unwrap();
+            for (index, (name, content, _)) in members.iter().enumerate() {
+                assert_eq!(archive.members[index].name, *name);
+                assert_eq!(archive.read(index, 99, b"").unwrap(), *content);
+                let mut read = Vec::new();
+                streamed.stream(index).unwrap().read_to_end(&mut read).unwrap();
+                assert_eq!(read, *content);
+            }
+            // Places are those of the whole file.
+            let at = bytes.windows(6).position(|window| window == b"second").unwrap();
+            let header = bytes.windows(4).rposition(|window| window == b"PK\x03\x04").unwrap();
+            let mut changed = bytes;
+            changed[at] = b'x';
+            let error = open(changed).read(1, 99, b"").unwrap_err();
+            assert_eq!((error.kind, error.offset), (ZipErrorKind::Checksum, header as u64));
+        }
+    }
+}
+
+#[test]
+fn a_large_end_that_is_nowhere_is_refused() {
+    let mut bytes = [b"#!/bin/sh\n", &*with_large_end(zip(&[("a", b"1", true)]), 0)].concat();
+    let large_end = bytes.windows(4).rposition(|window| window == b"PK\x06\x06").unwrap();
+    bytes[large_end] = b'x';
+    assert!(Archive::of_bytes(Bytes::from(bytes)).is_err());
+}
+
 #[test]
 fn what_is_wrong_has_a_place() {
     let bytes = zip(&[("a.txt", b"aaaaaaaaaaaaaaaa", false), ("b.txt", b"b", true)]);
@@ -111,9 +170,11 @@ fn bombs_are_not_unpacked() {
 fn damaged_archives_never_panic() {
     let inner = zip(&[("deep.txt", b"deep down", true)]);
     let bytes = zip(&[("a.txt", b"first of all", true), ("c.jar", &inner, false)]);
+    let large = [b"#!/bin/sh\n", &*with_large_end(bytes.clone(), 0)].concat();
     let (mut opened, mut read) = (0, 0);
     for seed in 0..2_000 {
-        let damaged = perfblame_fixtures::damaged(&bytes, seed);
+        let whole = if seed % 2 == 0 { &bytes } else { &large };
+        let damaged = perfblame_fixtures::damaged(whole, seed);
         let Ok(archive) = Archive::of_bytes(Bytes::from(damaged.clone())) else { continue };
         opened += 1;
         for index in 0..archive.members.len() {
