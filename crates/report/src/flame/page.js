@@ -111,7 +111,7 @@ options($("role"), [[-1, "all"], ...D.roles.map((r, k) => [k, r.threads > 1 ? `$
 $("metric-label").hidden = D.metrics.length < 2;
 $("role-label").hidden = D.roles.length < 2;
 const notes = [];
-if (D.cut) notes.push(`${count(D.cut)} contexts below ${D.cut_share * 100}% are drawn together, in grey`);
+if (D.cut) notes.push(D.cut === 1 ? `1 context below ${D.cut_share * 100}% is drawn in grey` : `${count(D.cut)} contexts below ${D.cut_share * 100}% are drawn together, in grey`);
 notes.push(`perfblame ${D.version}`);
 $("notes").textContent = notes.join(" · ");
 theme(night.matches);
