@@ -8,6 +8,7 @@ mod changed;
 mod comparable;
 mod compare;
 mod critical_graph;
+mod for_work;
 mod inferred;
 mod labels;
 mod metric;

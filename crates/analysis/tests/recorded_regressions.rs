@@ -53,6 +53,24 @@ fn runs_of_one_page_are_unchanged_however_they_are_split() {
     }
 }
 
+/// A database server, recorded for half a second and for more than one: its threads wait for work all along.
+#[test]
+fn threads_that_wait_for_work_are_not_blamed_for_a_longer_recording() {
+    let Some(answers) = recordings("corpus-answers") else { return };
+    let case = answers.join("idle-threads");
+    let answer = compare(&[case.join("before")], &[case.join("after")], None);
+    assert_eq!(answer.verdict, Verdict::Regressed);
+    assert_ne!(answer.suspects, []);
+    for suspect in &answer.suspects {
+        assert_ne!(suspect.kind, SuspectKind::Waits, "{suspect:?}");
+        let path: Vec<_> = suspect.path.iter().map(|call| call.name.as_str()).collect();
+        assert!(path.contains(&"sub_select"), "{path:?}");
+    }
+    let path: Vec<_> = answer.suspects[0].path.iter().map(|call| call.name.as_str()).collect();
+    assert!(path.contains(&"rr_sequential"), "{path:?}");
+    assert_eq!(answer.improvements, []);
+}
+
 #[test]
 fn the_allocation_that_was_fixed_is_the_first_improvement() {
     let Some(corpus) = corpus() else { return };

@@ -12,6 +12,7 @@ use perfblame_cct::{
 
 use crate::SYSCALL;
 use crate::linux::{self, KernelRole};
+use crate::purpose::Purpose;
 
 /// Where a thread is with respect to system calls at an event.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -43,14 +44,8 @@ struct Known {
     clean: FrameId,
     /// Of the frame to take.
     function: FunctionId,
-    /// A lock is taken here: whoever waits in it is hindered.
-    lock: bool,
-}
-
-impl Known {
-    fn locks(&self) -> bool {
-        self.lock && self.kind == KnownKind::CRuntime
-    }
+    /// What a wait below this frame is for, where its name tells.
+    purpose: Option<Purpose>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -68,7 +63,6 @@ enum KnownKind {
 
 /// What became of a stack.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-#[expect(clippy::struct_excessive_bools, reason = "four things that may each be so")]
 pub(crate) struct Cleaned {
     /// Where the frame of the system call is.
     pub(crate) call: Option<usize>,
@@ -82,8 +76,8 @@ pub(crate) struct Cleaned {
     pub(crate) user: bool,
     /// There was a page fault on the way.
     pub(crate) fault: bool,
-    /// It is in the code of a lock.
-    pub(crate) lock: bool,
+    /// What its thread waits for, where frames tell.
+    pub(crate) purpose: Option<Purpose>,
 }
 
 /// The program's part of the last stack of a thread, as it was taken and cleaned. Most of the next one is the same, and
@@ -95,8 +89,8 @@ pub(crate) struct LastStack {
     /// So many of the outermost frames taken are none.
     nowhere: usize,
     cut: bool,
-    /// Where the first lock is.
-    lock: Option<usize>,
+    /// Where the first frame is that tells what its thread waits for, by purpose.
+    purposes: [Option<usize>; Purpose::ALL.len()],
 }
 
 impl LastStack {
@@ -106,13 +100,17 @@ impl LastStack {
         if same <= self.nowhere {
             self.taken.clear();
             self.clean.clear();
-            (self.nowhere, self.cut, self.lock) = (0, false, None);
+            (self.nowhere, self.cut, self.purposes) = (0, false, Default::default());
             return 0;
         }
         self.taken.truncate(same);
         self.clean.truncate(same - self.nowhere);
-        self.lock = self.lock.filter(|at| *at < same);
+        self.purposes = self.purposes.map(|first| first.filter(|at| *at < same));
         same
+    }
+
+    fn purpose(&self) -> Option<Purpose> {
+        Purpose::ALL.into_iter().find(|purpose| self.purposes[*purpose as usize].is_some())
     }
 }
 
@@ -140,7 +138,7 @@ impl Cleaner {
         let mut cleaned = Cleaned {
             cut: last.cut,
             user: !out.is_empty(),
-            lock: last.lock.is_some(),
+            purpose: last.purpose(),
             ..Cleaned::default()
         };
         let (mut entered, mut kernel) = (false, false);
@@ -157,7 +155,7 @@ impl Cleaner {
                 }
                 KnownKind::User | KnownKind::CRuntime => {
                     cleaned.user = true;
-                    cleaned.lock |= known.locks();
+                    cleaned.purpose = cleaned.purpose.or(known.purpose);
                     out.push(known.clean);
                 }
                 KnownKind::Call => {}
@@ -233,8 +231,8 @@ impl Cleaner {
                     last.nowhere += 1;
                 }
                 KnownKind::User | KnownKind::CRuntime | KnownKind::Nowhere => {
-                    if known.locks() && last.lock.is_none() {
-                        last.lock = Some(at);
+                    if let Some(purpose) = known.purpose {
+                        last.purposes[purpose as usize].get_or_insert(at);
                     }
                     last.clean.push(known.clean);
                 }
@@ -316,7 +314,10 @@ impl Cleaner {
         let function = builder.function(function);
         let frame = builder.frame(Frame::of(function));
         self.calls.insert(call, frame);
-        self.remember(frame, Known { kind: KnownKind::Call, clean: frame, function, lock: false });
+        self.remember(
+            frame,
+            Known { kind: KnownKind::Call, clean: frame, function, purpose: None },
+        );
         frame
     }
 }
@@ -344,16 +345,20 @@ fn look_at(builder: &mut ProfileBuilder, frame: FrameId) -> Known {
     } else {
         KnownKind::User
     };
-    let lock = ["mutex", "lll_lock", "rwlock", "spinlock"].iter().any(|part| name.contains(part));
+    let purpose = match kind {
+        KnownKind::CRuntime => Purpose::of_c_runtime(name),
+        KnownKind::User => Purpose::of_program(name),
+        _ => None,
+    };
     let plain = normalise_name(name, NameKinds::default());
     let plain = (plain != name).then(|| plain.into_owned());
     let Some(plain) = plain else {
-        return Known { kind, clean: frame, function: exact.function, lock };
+        return Known { kind, clean: frame, function: exact.function, purpose };
     };
     let name = builder.string(&plain);
     let function = builder.function(Function { name, ..function });
     let clean = builder.frame(Frame { function, ..exact });
-    Known { kind, clean, function, lock }
+    Known { kind, clean, function, purpose }
 }
 
 #[cfg(test)]

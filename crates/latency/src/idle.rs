@@ -9,7 +9,8 @@ use perfblame_cct::{OpenNode, ProfileBuilder, ThreadId};
 
 use crate::inference::Inference;
 use crate::off_cpu::{Wait, WaitKey, WaitSum};
-use crate::wait::WaitOn;
+use crate::purpose::is_service_thread;
+use crate::wait::{Nature, WaitOn};
 
 /// So often a thread must come back to a place for it to be the bottom of a loop.
 const ROUNDS: u64 = 3;
@@ -38,24 +39,15 @@ pub(crate) fn tell_apart(inference: &Inference, builder: &ProfileBuilder) -> Vec
     found.sort_unstable_by_key(|(key, _)| *key);
     let branches = Branches::of(inference, builder, &found);
     let running = Running::of(inference, builder, &found);
-    let place = |key: &WaitKey| (key.node, key.thread, key.on, key.may_idle, key.may_sleep);
+    let place = |key: &WaitKey| (key.node, key.thread, key.on, key.nature);
     let sites: Vec<&[(WaitKey, WaitSum)]> =
         found.chunk_by(|(one, _), (other, _)| place(one) == place(other)).collect();
-    let kinds: Vec<Site> =
+    let looks: Vec<Site> =
         sites.iter().map(|site| look_at(inference, builder, &branches, &running, site)).collect();
-    // A thread has one place at which it waits for work. Where it is known, other waits are within work.
-    let with_loop: HashSet<ThreadId> = (sites.iter().zip(&kinds))
-        .filter(|(_, kind)| **kind == Site::BottomOfLoop)
-        .filter_map(|(site, _)| site.first().map(|(key, _)| key.thread))
-        .collect();
+    let idle = decide(&sites, &looks);
     let mut waits: Vec<Wait> = Vec::with_capacity(found.len());
-    for (site, kind) in sites.iter().zip(kinds) {
+    for (site, idle) in sites.iter().zip(idle) {
         for (key, sum) in *site {
-            let idle = match kind {
-                Site::WithinWork => false,
-                Site::BottomOfLoop => true,
-                Site::NothingElse => !with_loop.contains(&key.thread),
-            };
             let WaitKey { node, thread, on, waker, .. } = *key;
             waits.push(Wait { node, thread, on, waker, total: sum.total, count: sum.count, idle });
         }
@@ -67,10 +59,68 @@ pub(crate) fn tell_apart(inference: &Inference, builder: &ProfileBuilder) -> Vec
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Site {
     WithinWork,
+    /// Nothing tells but what others do in the same place.
+    Unsure,
     /// The thread goes round a loop, and waits here for what to do next.
     BottomOfLoop,
+    /// The thread of a server comes back, and waits here for somebody to say something.
+    Listens,
     /// The thread is here nearly all the time.
     NothingElse,
+    /// It is nobody's concern, whatever else the thread does.
+    Aside,
+}
+
+/// Which of these waits are for work, by how each looks and what is known of the others.
+fn decide(sites: &[&[(WaitKey, WaitSum)]], looks: &[Site]) -> Vec<bool> {
+    let keys: Vec<Option<&WaitKey>> =
+        sites.iter().map(|site| site.first().map(|(key, _)| key)).collect();
+    // A thread has one place at which it waits for work. Where it is known, other waits are within work.
+    let of_look = |look: Site| {
+        let these = keys.iter().zip(looks).filter(move |(_, found)| **found == look);
+        these.filter_map(|(key, _)| *key)
+    };
+    let with_loop: HashSet<ThreadId> = (of_look(Site::BottomOfLoop))
+        .filter(|key| key.on != WaitOn::Socket)
+        .map(|key| key.thread)
+        .collect();
+    // A server that asks another one waits for both, and first for its client.
+    let mut first_heard: HashMap<ThreadId, (i64, OpenNode)> = HashMap::new();
+    for (site, look) in sites.iter().zip(looks) {
+        if let (Site::Listens, Some((key, _))) = (look, site.first()) {
+            let since = site.iter().map(|(_, sum)| sum.since).min().unwrap_or(i64::MAX);
+            let first = first_heard.entry(key.thread).or_insert((since, key.node));
+            *first = (since, key.node).min(*first);
+        }
+    }
+    let surely = |look: Site, key: &WaitKey| match look {
+        Site::WithinWork => Some(false),
+        Site::BottomOfLoop | Site::Aside => Some(true),
+        Site::Listens => {
+            let first = first_heard.get(&key.thread).is_some_and(|(_, node)| *node == key.node);
+            Some(first && !with_loop.contains(&key.thread))
+        }
+        Site::NothingElse if !with_loop.contains(&key.thread) => Some(true),
+        Site::NothingElse | Site::Unsure => None,
+    };
+    let sure: Vec<Option<bool>> = (keys.iter().zip(looks))
+        .map(|(key, look)| key.map_or(Some(false), |key| surely(*look, key)))
+        .collect();
+    // Threads of a pool wait for work in the same place, also those that seldom get any.
+    let mut places: HashMap<(OpenNode, WaitOn), [i64; 2]> = HashMap::new();
+    for ((site, key), sure) in sites.iter().zip(&keys).zip(&sure) {
+        let (Some(key), idle) = (key, *sure == Some(true)) else { continue };
+        if idle || sure.is_none() {
+            let total: i64 = site.iter().map(|(_, sum)| sum.total).sum();
+            let slot = &mut places.entry((key.node, key.on)).or_default()[usize::from(idle)];
+            *slot = slot.saturating_add(total);
+        }
+    }
+    let by_others = |key: &WaitKey| {
+        places.get(&(key.node, key.on)).is_some_and(|[unsure, idle]| idle >= unsure)
+    };
+    let decided = sure.iter().zip(&keys);
+    decided.map(|(sure, key)| sure.unwrap_or_else(|| key.is_some_and(by_others))).collect()
 }
 
 /// How long threads ran.
@@ -151,20 +201,37 @@ fn look_at(
     running: &Running,
     site: &[(WaitKey, WaitSum)],
 ) -> Site {
-    let first = site.first().filter(|(key, _)| key.may_idle);
-    let Some((key, _)) = first else { return Site::WithinWork };
+    let Some((key, _)) = site.first() else { return Site::WithinWork };
+    let known = builder.known_thread(key.thread);
+    let of_runtime = || known.is_some_and(|one| is_service_thread(builder.symbols.text(one.name)));
+    match key.nature {
+        Nature::Work => return Site::WithinWork,
+        Nature::Idle => return Site::Aside,
+        _ if of_runtime() => return Site::Aside,
+        _ => {}
+    }
     let total: i64 = site.iter().map(|(_, sum)| sum.total).sum();
     let count: u64 = site.iter().map(|(_, sum)| sum.count).sum();
-    let known = builder.known_thread(key.thread);
     let pid = known.and_then(|known| known.pid);
     let serves = inference.waiting.servers.contains(&pid);
+    let round = branches.loop_around(builder, key.node);
+    if key.nature == Nature::MayServe {
+        // What is done about a request may be done in the function that waits for it, so it need not loop itself.
+        return if serves && count >= ROUNDS { Site::Listens } else { Site::WithinWork };
+    }
+    // Descriptors at which connections are accepted.
+    let accepts = |node: OpenNode| inference.waiting.accepting.contains(&node);
+    if key.on == WaitOn::Poll && (accepts(key.node) || round.is_some_and(accepts)) {
+        return Site::BottomOfLoop;
+    }
     // A program of one thread that polls and serves nobody waits for an answer.
     let alone = inference.threads_of(builder, pid) == 1 && !serves;
     if alone && matches!(key.on, WaitOn::Poll | WaitOn::Child) {
         return Site::WithinWork;
     }
     let alike: u64 = site.iter().map(|(_, sum)| sum.alike).sum();
-    if key.may_sleep && count >= ROUNDS && alike as f64 >= count as f64 * ALIKE {
+    let sleeps = count >= ROUNDS && alike as f64 >= count as f64 * ALIKE;
+    if key.nature == Nature::MaySleep && sleeps {
         return Site::WithinWork;
     }
     // What its main thread waits for delays a program that serves nobody; others can be the cause only if they run.
@@ -176,16 +243,25 @@ fn look_at(
     if key.on == WaitOn::Signal {
         return Site::BottomOfLoop;
     }
-    let Some(round) = branches.loop_around(builder, key.node) else { return Site::BottomOfLoop };
-    // Whether each round is a call of its own, as the code may tell, does not matter: somebody goes round.
-    let splits = inference.splits(round, key.thread);
-    let calls = inference.results.tally.calls(round, key.thread).saturating_sub(splits).max(1);
-    let rounds = if calls <= 2 { ROUNDS } else { MANY_ROUNDS };
-    if count >= rounds.saturating_mul(calls) {
+    let Some(round) = round else { return Site::BottomOfLoop };
+    if loops(inference, round, key.thread, count) {
         Site::BottomOfLoop
     } else if total as f64 >= inference.watched(key.thread) as f64 * NOTHING_ELSE {
         Site::NothingElse
     } else {
-        Site::WithinWork
+        Site::Unsure
+    }
+}
+
+/// True where so many waits below `round` are rounds of a loop in it.
+fn loops(inference: &Inference, round: OpenNode, thread: ThreadId, count: u64) -> bool {
+    // Whether each round is a call of its own, as the code may tell, does not matter: somebody goes round.
+    let splits = inference.splits(round, thread);
+    let calls = inference.results.tally.calls(round, thread).saturating_sub(splits).max(1);
+    if calls <= 2 {
+        // One of the calls has so many of them.
+        count > (ROUNDS - 1).saturating_mul(calls)
+    } else {
+        count >= MANY_ROUNDS.saturating_mul(calls)
     }
 }

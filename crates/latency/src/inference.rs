@@ -198,10 +198,13 @@ impl Inference {
         self.code.splits.get(&(node, thread)).copied().unwrap_or(0)
     }
 
-    /// How long a thread was watched.
+    /// How long a thread was there: to its last event, or as long as it waits. Nothing says that a thread ends where
+    /// only its own events are recorded.
     pub(crate) fn watched(&self, thread: ThreadId) -> i64 {
-        let end = self.coverage.end();
-        self.threads.of(thread).map_or(0, |state| end.saturating_sub(state.started))
+        self.threads.of(thread).map_or(0, |state| {
+            let lives = state.started.map_or(0, |started| state.seen.saturating_sub(started));
+            state.lived.saturating_add(lives)
+        })
     }
 
     /// All threads, each under the name it has now.

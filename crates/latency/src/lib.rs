@@ -16,6 +16,7 @@ mod inference;
 mod linux;
 mod metrics;
 mod off_cpu;
+mod purpose;
 mod tally;
 mod thread;
 mod totals;

@@ -2,7 +2,7 @@
 
 use perfblame_cct::{OpenNode, ThreadId};
 
-use crate::wait::WaitOn;
+use crate::wait::{Nature, WaitOn};
 
 /// All waits of one function in one context on one thread for one kind of thing, ended by one thread.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -29,16 +29,14 @@ pub(crate) struct WaitKey {
     pub(crate) node: OpenNode,
     pub(crate) thread: ThreadId,
     pub(crate) on: WaitOn,
-    pub(crate) may_idle: bool,
-    pub(crate) may_sleep: bool,
+    pub(crate) nature: Nature,
     pub(crate) waker: Option<ThreadId>,
 }
 
 impl WaitKey {
     /// Of time without a processor.
     pub(crate) fn queue(node: OpenNode, thread: ThreadId) -> Self {
-        let (may_idle, may_sleep, waker) = (false, false, None);
-        Self { node, thread, on: WaitOn::RunQueue, may_idle, may_sleep, waker }
+        Self { node, thread, on: WaitOn::RunQueue, nature: Nature::Work, waker: None }
     }
 }
 
@@ -47,18 +45,20 @@ impl WaitKey {
 pub(crate) struct WaitSum {
     pub(crate) total: i64,
     pub(crate) count: u64,
-    /// The first of them.
+    /// When the first of them began.
+    pub(crate) since: i64,
+    /// How long it took.
     first: i64,
     /// How many took about as long as the first.
     pub(crate) alike: u64,
 }
 
 impl WaitSum {
-    pub(crate) fn add(&mut self, time: i64) {
+    pub(crate) fn add(&mut self, since: i64, time: i64) {
         /// Of one length are waits that differ by less than this part. A sleeper gets its processor back a bit late.
         const SPREAD: f64 = 0.3;
         if self.count == 0 {
-            self.first = time;
+            (self.since, self.first) = (since, time);
         }
         self.total = self.total.saturating_add(time);
         self.count += 1;

@@ -6,7 +6,7 @@ use crate::calls::OpenCall;
 use crate::cleaning::LastStack;
 use crate::inference::Made;
 use crate::off_cpu::WaitKey;
-use crate::wait::WaitOn;
+use crate::wait::{Nature, WaitOn};
 
 /// A thread between two of its events.
 #[derive(Clone, Debug)]
@@ -25,7 +25,10 @@ pub(crate) struct ThreadState {
     pub(crate) seen: i64,
     /// The time up to which own latencies are accounted for.
     pub(crate) settled: i64,
-    pub(crate) started: i64,
+    /// When it was first seen; none while it is gone.
+    pub(crate) started: Option<i64>,
+    /// How long it was there before it last ended: numbers of threads are used again.
+    pub(crate) lived: i64,
     /// When its last stack was taken.
     pub(crate) taken: i64,
     /// It was off its processor before that, and everything takes longer at first.
@@ -170,10 +173,8 @@ pub(crate) struct Off {
     pub(crate) since: i64,
     /// None for a thread that could run.
     pub(crate) on: Option<WaitOn>,
-    /// It may be waiting for work.
-    pub(crate) may_idle: bool,
-    /// It may be sleeping: with a system call that waits for descriptors or for time to pass.
-    pub(crate) may_sleep: bool,
+    /// How that may be meant.
+    pub(crate) nature: Nature,
     /// Where among its calls the one is that waits.
     pub(crate) who: usize,
     pub(crate) woken: Option<(i64, Option<ThreadId>)>,
@@ -203,7 +204,8 @@ impl ThreadState {
             calls: Vec::new(),
             seen: 0,
             settled: 0,
-            started: 0,
+            started: None,
+            lived: 0,
             taken: i64::MIN,
             cold: false,
             woken: false,

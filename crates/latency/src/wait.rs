@@ -1,5 +1,7 @@
 //! What a thread waits for when it is not running.
 
+use crate::purpose::Purpose;
+
 /// What was waited for.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum WaitOn {
@@ -161,24 +163,49 @@ impl WaitOn {
         told.unwrap_or(by_default)
     }
 
-    /// True for system calls that wait for descriptors and are also a way to sleep.
-    pub(crate) fn can_be_sleep(call: Option<&str>) -> bool {
-        matches!(call, Some("poll" | "ppoll" | "select" | "pselect6" | "_newselect"))
-    }
-
-    /// True where a thread with nothing to do may be waiting, rather than one that is hindered.
-    pub(crate) fn can_be_idle(self, call: Option<&str>) -> bool {
-        match self {
-            Self::Poll | Self::Futex | Self::Signal | Self::Child => true,
-            Self::Socket => matches!(call, Some("accept" | "accept4")),
-            Self::File
-            | Self::Pipe
-            | Self::Sleep
-            | Self::PageFault
-            | Self::RunQueue
-            | Self::Other => false,
+    /// How a wait may be meant: by what is waited for, in which system call, below which functions.
+    /// `receives` where the kernel's functions tell that something is read from a peer: the call itself may be missing.
+    pub(crate) fn nature(
+        self,
+        call: Option<&str>,
+        receives: bool,
+        purpose: Option<Purpose>,
+    ) -> Nature {
+        match (purpose, self) {
+            (_, Self::File | Self::PageFault | Self::RunQueue) | (Some(Purpose::Lock), _) => {
+                Nature::Work
+            }
+            (Some(Purpose::Join | Purpose::Service), _) => Nature::Idle,
+            (None, Self::Poll | Self::Futex | Self::Signal | Self::Child) => match call {
+                Some("poll" | "ppoll" | "select" | "pselect6" | "_newselect") => Nature::MaySleep,
+                _ => Nature::MayIdle,
+            },
+            (None, Self::Socket) => match call {
+                Some("accept" | "accept4") => Nature::MayIdle,
+                Some("recvfrom" | "recvmsg" | "recvmmsg" | "recv" | "read" | "readv") => {
+                    Nature::MayServe
+                }
+                None if receives => Nature::MayServe,
+                _ => Nature::Work,
+            },
+            (None, Self::Pipe | Self::Sleep | Self::Other) => Nature::Work,
         }
     }
+}
+
+/// How a wait may be meant, before it is known what else its thread does.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub(crate) enum Nature {
+    /// Its thread is hindered.
+    Work,
+    /// Its thread may have nothing to do.
+    MayIdle,
+    /// The same, or it sleeps: some system calls that wait for descriptors are a way to do that.
+    MaySleep,
+    /// A server may wait for the next request of a client, and a client for an answer.
+    MayServe,
+    /// It is nobody's concern.
+    Idle,
 }
 
 #[cfg(test)]

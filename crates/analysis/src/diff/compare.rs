@@ -8,7 +8,7 @@ use super::comparable::{Scaling, quantum, unequal_lengths};
 use super::metric::choose;
 use super::{
     Diff, DiffError, DiffQuery, DiffRow, DiffTree, Estimate, Fate, Method, RuntimeCost, SideTotals,
-    critical_graph, inferred, labels, paths, stages, suspect, waits, warnings, was,
+    critical_graph, for_work, inferred, labels, paths, stages, suspect, waits, warnings, was,
 };
 use crate::ask::{Ask, Phase};
 use crate::{FunctionView, Loaded};
@@ -79,6 +79,8 @@ fn compare<T>(
     // Whatever ended early is not complete.
     ask.go_on()?;
     let joint = join(&sides.before, &sides.after, identity, matching);
+    let settled = for_work::set_aside(sets, ids, &joint);
+    let sets = settled.as_ref().map_or(sets, Sides::as_ref);
     let runs = Sides::of(|side| {
         // Values are as users see them from here on.
         let shown = sets[side].metrics[ids[side].index()].shown(1);

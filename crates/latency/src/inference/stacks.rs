@@ -178,8 +178,8 @@ impl Inference {
         let Now { made, begins, exact } = now;
         let state = &mut self.threads.states[row];
         if state.fresh {
-            if state.started == 0 {
-                state.started = time;
+            if state.started.is_none() {
+                state.started = Some(time);
             } else {
                 self.coverage.unobserved =
                     self.coverage.unobserved.saturating_add(time.saturating_sub(state.seen));
@@ -299,7 +299,9 @@ impl Inference {
         self.close_from(builder, row, 0, time);
         let state = &mut self.threads.states[row];
         (state.call, state.off, state.fresh) = (None, None, true);
-        state.started = 0;
+        if let Some(started) = state.started.take() {
+            state.lived = state.lived.saturating_add(time.saturating_sub(started));
+        }
     }
 }
 

@@ -1,5 +1,6 @@
 //! The paper's example, and what a kernel's events add to it.
 
+mod for_work;
 mod laws;
 mod waiting;
 
@@ -18,6 +19,8 @@ struct Trace {
     builder: ProfileBuilder,
     inference: Inference,
     code: DrawnCode,
+    /// What all threads are called, if not as they are drawn.
+    named: Option<String>,
 }
 
 /// Code as it is drawn: `f: 1 2 1, 3` for a function that can go from place 1 to 2 and back, and from 3 nowhere.
@@ -74,7 +77,12 @@ impl Code for DrawnCode {
 impl Trace {
     fn new(options: InferenceOptions) -> Self {
         let builder = ProfileBuilder::new(Grain::Functions, Times::Drop);
-        Self { builder, inference: Inference::new(options), code: DrawnCode::default() }
+        Self {
+            builder,
+            inference: Inference::new(options),
+            code: DrawnCode::default(),
+            named: None,
+        }
     }
 
     fn frame(&mut self, word: &str) -> FrameId {
@@ -95,7 +103,7 @@ impl Trace {
 
     fn thread(&mut self, name: &str) -> ThreadId {
         let tid = name.bytes().map(u64::from).sum();
-        let name = self.builder.string(name);
+        let name = self.builder.string(self.named.as_deref().unwrap_or(name));
         self.builder.thread(Thread { pid: Some(1), tid: Some(tid), ..Thread::named(name) })
     }
 

@@ -1,14 +1,14 @@
 //! Time off the processor and in system calls: the kernel tells when it begins and ends, so nothing of it is inferred.
 
 use hashbrown::{HashMap, HashSet};
-use perfblame_cct::{EventKind, FrameId, Leaving, ProfileBuilder, StringId};
+use perfblame_cct::{EventKind, FrameId, Leaving, OpenNode, ProfileBuilder, StringId};
 
 use super::{Inference, Look, at};
 use crate::calls::OpenCall;
 use crate::cleaning::{Cleaned, FrameOwner};
 use crate::off_cpu::{Wait, WaitKey, WaitSum};
 use crate::thread::{InCall, Off};
-use crate::wait::WaitOn;
+use crate::wait::{Nature, WaitOn};
 
 /// So many places of waits are kept of each thread before it is known whether anybody will ask for them.
 const FIRST_WAITS: usize = 32;
@@ -23,6 +23,8 @@ pub(crate) struct Waiting {
     pub(crate) other_calls: Vec<u32>,
     /// Processes that serve others.
     pub(crate) servers: HashSet<Option<u64>>,
+    /// Contexts that accept connections.
+    pub(crate) accepting: HashSet<OpenNode>,
     sees_switches: bool,
     sees_calls: bool,
     /// Threads are told how long they had no processor.
@@ -62,7 +64,7 @@ impl Inference {
         let Some(known) = off else { return false };
         match leaving {
             Leaving::Preempted => {
-                (known.on, known.may_idle, known.may_sleep) = (None, false, false);
+                (known.on, known.nature) = (None, Nature::Work);
                 true
             }
             Leaving::Blocked if known.on.is_none() => {
@@ -106,9 +108,8 @@ impl Inference {
         self.move_waiting(row, Some(off.who), time);
         let waker = off.woken.and_then(|woken| woken.1);
         let node = call.cursor.node();
-        let (may_idle, may_sleep) = (off.may_idle, off.may_sleep);
-        let key = WaitKey { node, thread, on, may_idle, may_sleep, waker };
-        self.waiting.sums.entry(key).or_default().add(time);
+        let key = WaitKey { node, thread, on, nature: off.nature, waker };
+        self.waiting.sums.entry(key).or_default().add(off.since, time);
         if off.woken.is_none() {
             let most = if self.waiting.hears_of_queues { 1024 } else { FIRST_WAITS };
             self.threads.states[row].recent.add(key, time, most);
@@ -122,8 +123,10 @@ impl Inference {
         if time <= 0 {
             return;
         }
+        let since = state.settled;
         self.move_waiting(row, None, time);
-        self.waiting.sums.entry(WaitKey::queue(call.cursor.node(), thread)).or_default().add(time);
+        let key = WaitKey::queue(call.cursor.node(), thread);
+        self.waiting.sums.entry(key).or_default().add(since, time);
         let known = &mut self.threads.states[row].recent.queued;
         *known = known.saturating_add(time);
     }
@@ -148,7 +151,9 @@ impl Inference {
             left -= part;
             let Some(wait) = self.waiting.sums.get_mut(&key).filter(|_| part > 0) else { continue };
             wait.total = wait.total.saturating_sub(part);
-            self.waiting.sums.entry(WaitKey::queue(key.node, key.thread)).or_default().add(part);
+            let since = wait.since;
+            let queue = WaitKey::queue(key.node, key.thread);
+            self.waiting.sums.entry(queue).or_default().add(since, part);
             let slot = at(&mut self.results.moved, key.node.index());
             *slot = slot.saturating_sub(part);
         }
@@ -251,8 +256,7 @@ impl Inference {
                 return;
             }
             Leaving::Preempted => {
-                let (may_idle, may_sleep) = (false, false);
-                Off { since: time, on: None, may_idle, may_sleep, who, woken: None }
+                Off { since: time, on: None, nature: Nature::Work, who, woken: None }
             }
             Leaving::Unsaid => return,
             Leaving::Blocked => {
@@ -265,15 +269,17 @@ impl Inference {
                     .filter(|frame| self.cleaner.place(**frame) == FrameOwner::Kernel);
                 let names = work
                     .filter_map(|frame| Some(builder.symbols.name(self.cleaner.function(*frame)?)));
-                let on = if cleaned.fault { WaitOn::PageFault } else { WaitOn::of(call, names) };
-                let may_idle = on.can_be_idle(call) && !cleaned.lock;
+                let on =
+                    if cleaned.fault { WaitOn::PageFault } else { WaitOn::of(call, names.clone()) };
+                let receives =
+                    call.is_none() && names.into_iter().any(|name| name.contains("recvmsg"));
+                let nature = on.nature(call, receives, cleaned.purpose);
                 // Where system calls are not traced, this is all there is to see of them.
                 if call.is_some_and(is_for_serving) {
                     let known = builder.known_thread(state.thread);
                     self.waiting.servers.insert(known.and_then(|known| known.pid));
                 }
-                let may_sleep = WaitOn::can_be_sleep(call);
-                Off { since: time, on: Some(on), may_idle, may_sleep, who, woken: None }
+                Off { since: time, on: Some(on), nature, who, woken: None }
             }
         };
         self.threads.states[row].off = Some(off);
@@ -305,11 +311,15 @@ impl Inference {
                 builder.known_thread(self.threads.states[row].thread).and_then(|known| known.pid);
             self.waiting.servers.insert(pid);
         }
-        if kind.is_none_or(|kind| !kind.can_be_idle(Some(call)))
-            && let Some(caller) = self.threads.states[row].calls.iter().rev().nth(1)
-        {
-            let slot = at(&mut self.waiting.other_calls, caller.cursor.node().index());
-            *slot = slot.saturating_add(1);
+        let caller = self.threads.states[row].calls.iter().rev().nth(1);
+        if let Some(caller) = caller.map(|caller| caller.cursor.node()) {
+            if call.starts_with("accept") {
+                self.waiting.accepting.insert(caller);
+            }
+            if kind.is_none_or(|kind| kind.nature(Some(call), false, None) == Nature::Work) {
+                let slot = at(&mut self.waiting.other_calls, caller.index());
+                *slot = slot.saturating_add(1);
+            }
         }
         self.threads.states[row].call = Some(InCall { name, since: time, left: false });
     }
@@ -342,10 +352,9 @@ impl Inference {
         }
         let name = builder.symbols.text(call.name);
         let Some(on) = WaitOn::of_call(name) else { return };
-        let may_idle = on.can_be_idle(Some(name)) && !cleaned.lock;
+        let nature = on.nature(Some(name), false, cleaned.purpose);
         let since = self.threads.states[row].settled.max(call.since);
-        let may_sleep = WaitOn::can_be_sleep(Some(name));
-        let off = Off { since, on: Some(on), may_idle, may_sleep, who: self.who(row), woken: None };
+        let off = Off { since, on: Some(on), nature, who: self.who(row), woken: None };
         self.waited(row, off, time);
         self.threads.states[row].settled = time;
     }

@@ -206,14 +206,14 @@ fn waiting_for_work_is_told_from_waiting_within_work() {
     assert!(of("lock") >= 199 * 4, "{}", of("lock"));
 }
 /// What each wait is: its function, and whether it is for work.
-fn kinds_of_waits(trace: &str) -> Vec<(String, bool)> {
+pub(super) fn kinds_of_waits(trace: &str) -> Vec<(String, bool)> {
     let (profile, place, inference) = infer(trace, InferenceOptions::default());
     let kind = |wait: &Wait| (profile.name_of(place.of(wait.node)).to_owned(), wait.idle);
     inference.waits().iter().map(kind).collect()
 }
 
 /// A thread, of which 1 is the main one, that waits `lengths` long in turn, each time in the same place.
-fn waits_in_turn(thread: &str, stack: &str, kernel: &str, lengths: &[i64]) -> String {
+pub(super) fn waits_in_turn(thread: &str, stack: &str, kernel: &str, lengths: &[i64]) -> String {
     let (mut trace, mut time) = (String::new(), 0);
     for length in lengths {
         let _ = writeln!(trace, "{time} {thread} out {stack} do_syscall_64@k {kernel} schedule@k");
