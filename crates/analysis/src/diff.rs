@@ -8,7 +8,9 @@ mod changed;
 mod comparable;
 mod compare;
 mod critical_graph;
+mod different;
 mod for_work;
+mod functions;
 mod inferred;
 mod labels;
 mod metric;
@@ -25,13 +27,14 @@ pub use answer::{
 };
 pub use changed::{ChangedFunction, ChangedKind, CodePlace};
 pub use compare::{diff, diff_with_tree};
+pub use functions::{FunctionChange, FunctionTable};
 pub use paths::ranked_paths;
 pub use perfblame_blame::HeatScale;
 pub use perfblame_cct::{Side, Sides};
 pub use stages::{
     Candidate, PartTotal, StagePart, StageReason, StagedSubtree, Stages, Threshold, WeightChange,
 };
-pub use waits::is_waiting;
+pub use waits::{is_busy, is_waiting};
 
 use perfblame_cct::Unit;
 use perfblame_words::counted;

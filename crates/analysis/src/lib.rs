@@ -39,10 +39,10 @@ pub use check::{
 pub use code::{ChangedSources, CodeChanges, CodeError, CodeSource, code_changes, newest_commit};
 pub use diff::{
     Candidate, ChangedFunction, ChangedKind, CodeChange, CodePlace, CriticalGraph, CriticalNode,
-    Diff, DiffError, DiffQuery, DiffRow, DiffTree, Estimate, Fate, HeatScale, Method, MinDelta,
-    Normalize, PartTotal, PathFunction, RankedPath, RuntimeCost, Side, SideTotals, Sides,
-    StagePart, StageReason, StagedSubtree, Stages, Suspect, SuspectKind, Threshold, Verdict,
-    WeightChange, diff, diff_with_tree, is_waiting, ranked_paths,
+    Diff, DiffError, DiffQuery, DiffRow, DiffTree, Estimate, Fate, FunctionChange, FunctionTable,
+    HeatScale, Method, MinDelta, Normalize, PartTotal, PathFunction, RankedPath, RuntimeCost, Side,
+    SideTotals, Sides, StagePart, StageReason, StagedSubtree, Stages, Suspect, SuspectKind,
+    Threshold, Verdict, WeightChange, diff, diff_with_tree, is_busy, is_waiting, ranked_paths,
 };
 pub use error::{AskError, Hint};
 pub use find::{FindError, find_function};

@@ -303,31 +303,31 @@ fn the_status_says_whether_it_got_slower() {
         [
             (
                 1,
-                "1,144 → 2,344 samples (+105 %): 58 % of it is validate, called from parse (new);",
+                "1,144 → 2,344 samples (+105 %): 58 % of the slowdown is validate under parse",
             ),
             (
                 0,
-                "2,344 → 1,144 samples (−51 %): 58 % of it is validate, called from parse (gone);",
+                "2,344 → 1,144 samples (−51 %): 58 % of the speedup is validate under parse",
             ),
             (
                 0,
-                "no difference: 1,144 → 1,144 samples, within the noise of ±76.7",
+                "no change: 1,144 → 1,144 samples; a slowdown of more than 6.8 % would show",
             ),
             (
                 0,
-                "cannot tell: 1,140 → 1,144 samples (+0.4 %) with one run on each side; this may",
+                "cannot tell: 1,140 → 1,144 samples (+0.4 %) with one run on each side may be",
             ),
             (
                 0,
-                "no difference: 1,144 → 2,344 samples, below the threshold of 2,289",
+                "below the threshold: 1,144 → 2,344 samples (+105 %); changes under 2,289 samples",
             ),
             (
                 0,
-                "1,144 → 781 samples (−32 %): 71 % of it is render, called from handle (faster);",
+                "1,144 → 781 samples (−32 %): render under handle is faster and saves 400",
             ),
             (
                 0,
-                "no difference: 90 → 90 samples, within the noise of ±21.5",
+                "no change: 90 → 90 samples; a slowdown of more than 24 % would show",
             ),
         ]
     "#]]
@@ -382,7 +382,7 @@ fn the_runtime_is_named_where_it_is_most_of_the_change() {
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     let first = text.split("\n\n").next().unwrap().replace('\n', " ");
     expect![
-        "904 ms → 1.66 s (+83 %): 92 % of it is the runtime's (program); 8.0 % is measure (new)"
+        "904 ms → 1.66 s (+83 %): 92 % of the slowdown is the runtime's (program); 8.0 % is measure (new)"
     ]
     .assert_eq(&first);
 }

@@ -283,7 +283,7 @@ fn diff_takes_one_folder_for_both_sides() {
     let output = folder.run(&["diff", "one", "two", "--source-maps", &maps]);
     assert_eq!(output.status.code(), Some(1));
     expect![[r#"
-        100 ms → 170 ms (+70 %): 99.9 % of it is rates, called from taxOf (slower)
+        100 ms → 170 ms (+70 %): 99.9 % of the slowdown is rates under taxOf (slower)
 
           before    3 runs, 100 ms to 107 ms  ⡄ ⡀                   one
           after     3 runs, 170 ms to 177 ms                   ⢠ ⢀  two
@@ -296,6 +296,10 @@ fn diff_takes_one_folder_for_both_sides() {
            slower, 30.3 ms → 100 ms (+61.0 ms to +79.0 ms), p < 0.001
            │⡆       │       ⢰│
            (immediate) › start › priceCart › taxOf › rates
+
+        Self time by function
+            change   before   after  function
+          +70.0 ms  30.3 ms  100 ms  rates  http://127.0.0.1:8080/src/rates.js:1
     "#]]
     .assert_eq(&String::from_utf8(output.stdout).unwrap());
 }

@@ -6,7 +6,8 @@ use perfblame_analysis::{
     Blame, Check, CodeChange, Compared, Comparison, Diff, Outcome, Suspect, Verdict,
 };
 
-use crate::diff_words::{Words, headline};
+use crate::diff_words::Words;
+use crate::headline::{Cause, Headline, headline};
 use crate::layout::clean;
 
 /// The answer for one workload and input: `parse: 120 ms → 158 ms (+32 %): src/lexer.c:120-141 in next_token`.
@@ -32,20 +33,18 @@ fn compared_line(compared: &Compared, unicode: bool) -> String {
         Verdict::Unchanged | Verdict::Inconclusive => None,
     };
     let Some(first) = found else { return headline(diff, words) };
-    let (before, after) = (diff.before.total.median, diff.after.total.median);
-    let mut line = words.costs(before, after);
-    if let Some(relative) = words.relative(before, after) {
-        let _ = write!(line, " ({relative})");
-    }
-    if let Some(change) = first.changes.first() {
-        let _ = write!(line, ": {}", place(change));
-        if change.function != first.function.name {
+    let change = first.changes.first();
+    let clause = match change {
+        Some(change) if change.function == first.function.name => place(change),
+        Some(change) => {
             let name = words.name(&first.function);
-            let _ = write!(line, ", which {}", words.effect(first.kind, &name));
+            format!("{}, which {}", place(change), words.effect(first.kind, &name))
         }
-    } else {
-        let (name, state) = (words.name(&first.function), words.state(first.kind));
-        let _ = write!(line, ": {name} {state}");
+        None => format!("{} {}", words.name(&first.function), words.state(first.kind)),
+    };
+    let cause = Cause { clause, place: change.map(place) };
+    let mut line = Headline::with_cause(diff, words, &cause).text();
+    if change.is_none() {
         if matches!(compared.code.finding, Blame::Unexplained | Blame::Unchanged) {
             line = format!("not your change: {line}, and no changed code explains it");
         } else if compared.is_unreached() {
@@ -55,7 +54,7 @@ fn compared_line(compared: &Compared, unicode: bool) -> String {
         }
     }
     if let Some(confidence) = confidence(first) {
-        let what = if diff.verdict == Verdict::Improved { "improvement" } else { "slowdown" };
+        let what = if first.delta.median < 0.0 { "improvement" } else { "slowdown" };
         let _ = write!(line, ", with {confidence} confidence that the {what} is not noise");
     }
     line

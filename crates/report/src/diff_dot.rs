@@ -8,7 +8,8 @@ use std::io::{self, Write};
 use hashbrown::HashMap;
 use perfblame_analysis::{CriticalNode, Diff, FunctionView, Method, Suspect};
 
-use crate::diff_words::{Words, headline, is_time};
+use crate::diff_words::{Words, is_time};
+use crate::headline::headline;
 use crate::layout::{Look, clean, shortened, shortened_path, wrapped};
 use crate::numbers::{counted, in_percent};
 use crate::pa_cct;
@@ -168,7 +169,7 @@ fn suspect_lines(suspect: &Suspect, words: Words<'_>) -> [String; 2] {
     let share = in_percent(suspect.share);
     [
         format!("{cost} ({})", words.change(suspect.delta.median)),
-        format!("#{} {kind}{contexts}, {share} of it", suspect.rank),
+        format!("#{} {kind}{contexts}, {share} of {}", suspect.rank, words.whole(true)),
     ]
 }
 

@@ -57,7 +57,9 @@ fn calls(paths: &[RankedPath]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use perfblame_analysis::{DiffRow, Estimate, Fate, FunctionView, Method, SideTotals, Verdict};
+    use perfblame_analysis::{
+        DiffRow, Estimate, Fate, FunctionTable, FunctionView, Method, SideTotals, Verdict,
+    };
     use perfblame_cct::{Metric, Unit};
     use serde_json::Value;
 
@@ -92,6 +94,8 @@ mod tests {
             runtime: Vec::new(),
             unexplained: 0.0,
             runs_needed: None,
+            noticed: None,
+            functions: FunctionTable::default(),
             graph: None,
             paths: Vec::new(),
             stages: None,

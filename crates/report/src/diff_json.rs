@@ -4,8 +4,8 @@
 use std::io::{self, Write};
 
 use perfblame_analysis::{
-    CodeChange, CriticalGraph, CriticalNode, Diff, Estimate, FunctionView, Method, RankedPath,
-    RuntimeCost, SideTotals, Sides, Suspect,
+    CodeChange, CriticalGraph, CriticalNode, Diff, Estimate, FunctionChange, FunctionView, Method,
+    RankedPath, RuntimeCost, SideTotals, Sides, Suspect,
 };
 use perfblame_cct::{Unit, Warning};
 use serde::Serialize;
@@ -107,8 +107,12 @@ pub(crate) struct Answer<'a> {
     improvements: Vec<SuspectRow<'a>>,
     moved: Vec<SuspectRow<'a>>,
     minor: Minor,
-    runtime: Vec<RuntimeRow<'a>>,
+    runtime: Vec<CostRow<'a>>,
     unexplained: Amount,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    noticed: Option<f64>,
+    functions: Vec<CostRow<'a>>,
+    functions_left: Minor,
     #[serde(skip_serializing_if = "Option::is_none")]
     runs_needed: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -221,7 +225,7 @@ pub(crate) struct Change<'a> {
 }
 
 #[derive(Serialize)]
-struct RuntimeRow<'a> {
+struct CostRow<'a> {
     #[serde(flatten)]
     function: Function<'a>,
     before: Amount,
@@ -295,6 +299,14 @@ impl<'a> Answer<'a> {
             minor: Minor { functions: diff.minor.0, delta: scale.amount(diff.minor.1) },
             runtime: diff.runtime.iter().map(|row| runtime(row, scale)).collect(),
             unexplained: scale.amount(diff.unexplained),
+            noticed: diff.noticed.map(rounded),
+            functions: (diff.functions.rows.iter())
+                .map(|row| function_change(row, scale))
+                .collect(),
+            functions_left: Minor {
+                functions: diff.functions.more,
+                delta: scale.amount(diff.functions.rest),
+            },
             runs_needed: diff.runs_needed,
             graph: diff.graph.as_ref().map(|row| graph(row, scale)),
             paths,
@@ -368,12 +380,21 @@ pub(crate) fn change(change: &CodeChange) -> Change<'_> {
     }
 }
 
-fn runtime(row: &RuntimeCost, scale: Scale) -> RuntimeRow<'_> {
-    RuntimeRow {
+fn runtime(row: &RuntimeCost, scale: Scale) -> CostRow<'_> {
+    CostRow {
         function: function(&row.function),
         before: scale.amount(row.before),
         after: scale.amount(row.after),
         delta: scale.delta(row.before, row.after, row.after - row.before),
+    }
+}
+
+fn function_change(row: &FunctionChange, scale: Scale) -> CostRow<'_> {
+    CostRow {
+        function: function(&row.function),
+        before: scale.amount(row.before),
+        after: scale.amount(row.after),
+        delta: scale.delta(row.before, row.after, row.delta()),
     }
 }
 

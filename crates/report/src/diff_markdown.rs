@@ -10,10 +10,14 @@ use std::fmt::Write as _;
 use std::io::{self, Write};
 
 use perfblame_analysis::{Diff, FunctionView, Method, Suspect, Verdict};
+use perfblame_cct::Warning;
 
 use crate::call_path::folded_path;
 use crate::diff_text::critical_graph_text;
-use crate::diff_words::{HeadlinePart, Words, headline_parts, is_time, p_value, short_commit};
+use crate::diff_words::{
+    Words, comes_first, p_value, runtime_layer, short_commit, table_guess, table_rest,
+};
+use crate::headline::{Headline, HeadlinePart};
 use crate::layout::{Look, clean, shortened};
 use crate::numbers::{counted, in_percent};
 use crate::show_text::place_of;
@@ -36,6 +40,7 @@ pub fn diff_markdown(diff: &Diff, limit: usize, out: &mut dyn Write) -> io::Resu
         text: String::new(),
         left_out: 0,
     };
+    page.warnings(comes_first);
     page.verdict();
     match diff.method {
         Method::Suspects => {
@@ -43,6 +48,7 @@ pub fn diff_markdown(diff: &Diff, limit: usize, out: &mut dyn Write) -> io::Resu
             page.details(&diff.suspects, limit, "Call paths and runs");
             page.improvements(limit);
             page.folded_table(&diff.moved, limit, "Moved (not a slowdown)");
+            page.functions(limit);
         }
         Method::CriticalGraph => page.graph(limit),
         Method::Paths => page.paths(limit),
@@ -50,7 +56,7 @@ pub fn diff_markdown(diff: &Diff, limit: usize, out: &mut dyn Write) -> io::Resu
     }
     page.runtime();
     page.about();
-    page.warnings();
+    page.warnings(|warning| !comes_first(warning));
     page.rest();
     out.write_all(page.text.as_bytes())
 }
@@ -77,25 +83,17 @@ impl Page<'_> {
 
     fn verdict(&mut self) {
         let sign = match self.diff.verdict {
-            Verdict::Regressed => "🔴 **Slower**",
-            Verdict::Improved => "🟢 **Faster**",
-            Verdict::Unchanged => "⚪ **Unchanged**",
-            Verdict::Inconclusive => "🟡 **Inconclusive**",
+            Verdict::Regressed => "🔴",
+            Verdict::Improved => "🟢",
+            Verdict::Unchanged => "⚪",
+            Verdict::Inconclusive => "🟡",
         };
-        let sign = if is_time(&self.diff.metric) {
-            sign.to_owned()
-        } else {
-            sign.replace("Slower", "More").replace("Faster", "Less")
-        };
-        let parts = headline_parts(self.diff, self.words);
+        let Headline { title, parts, .. } = Headline::of(self.diff, self.words);
         let parts = parts.iter().map(|part| match part {
-            // The sign says so already.
-            HeadlinePart::Words(words) => escaped(
-                words.trim_start_matches("no difference: ").trim_start_matches("cannot tell: "),
-            ),
+            HeadlinePart::Words(words) => escaped(words),
             HeadlinePart::Name(name) => code(name),
         });
-        let line = format!("{sign}: {}\n", parts.collect::<String>());
+        let line = format!("{sign} **{title}**: {}\n", parts.collect::<String>());
         self.add(&line);
     }
 
@@ -275,6 +273,36 @@ impl Page<'_> {
         self.folded(summary, &body);
     }
 
+    /// Self costs by function: closed where suspects say it better.
+    fn functions(&mut self, limit: usize) {
+        let (diff, words) = (self.diff, self.words);
+        let table = &diff.functions;
+        if table.rows.is_empty() {
+            return;
+        }
+        let (shown, hidden) = table.rows.split_at(table.rows.len().min(limit));
+        let mut body = String::new();
+        if let Some(guess) = table_guess(diff) {
+            let _ = writeln!(body, "{guess}\n");
+        }
+        body.push_str("| function | change | before → after |\n|---|--:|---|\n");
+        for row in shown {
+            let layer = runtime_layer(&row.function);
+            let layer = layer.map_or(String::new(), |layer| format!(" ({layer})"));
+            let (change, costs) =
+                (words.change(row.delta()), escaped(&words.costs(row.before, row.after)));
+            let _ = writeln!(body, "| {}{layer} | {change} | {costs} |", placed(&row.function));
+        }
+        if let Some(rest) = table_rest(table, hidden, words) {
+            let _ = writeln!(body, "\n{rest}");
+        }
+        if diff.suspects.is_empty() && diff.improvements.is_empty() {
+            self.add(&format!("\n**{}**\n\n{body}", escaped(&words.table_title())));
+        } else {
+            self.folded(&escaped(&words.table_title()), &body);
+        }
+    }
+
     fn runtime(&mut self) {
         if self.diff.runtime.is_empty() {
             return;
@@ -319,9 +347,9 @@ impl Page<'_> {
         self.add(&text);
     }
 
-    fn warnings(&mut self) {
+    fn warnings(&mut self, chosen: fn(&Warning) -> bool) {
         let diff = self.diff;
-        for warning in &diff.warnings {
+        for warning in diff.warnings.iter().filter(|warning| chosen(warning)) {
             let message = escaped(&shortened(
                 &warning.message,
                 1000,
@@ -332,7 +360,8 @@ impl Page<'_> {
             } else {
                 String::new()
             };
-            self.add(&format!("\n> ⚠️ {message}{times}\n"));
+            let (above, below) = if comes_first(warning) { ("", "\n") } else { ("\n", "") };
+            self.add(&format!("{above}> ⚠️ {message}{times}\n{below}"));
         }
     }
 

@@ -17,7 +17,8 @@ use serde_json::{Value, json};
 
 use crate::VERSION;
 use crate::diff_json::Scale;
-use crate::diff_words::{Words, headline, p_value};
+use crate::diff_words::{Words, p_value};
+use crate::headline::headline;
 use crate::layout::clean;
 use crate::numbers::{counted, in_percent};
 use crate::stage_words::{by_candidates, parts, why, why_weight};
@@ -233,11 +234,12 @@ fn notification(code: &str, text: &str) -> Notification {
 fn suspect<'a>(row: &'a Suspect, by: By<'_>) -> Outcome<'a> {
     let By { diff, words, scale } = by;
     let mut text = format!(
-        "{}: {} ({}), {} of the change, {}",
+        "{}: {} ({}), {} of {}, {}",
         words.name(&row.function),
         words.change(row.delta.median),
         words.costs(row.before, row.after),
         in_percent(row.share),
+        words.whole(row.delta.median >= 0.0),
         words.kind_with_calls(row)
     );
     if row.delta.high > row.delta.low {

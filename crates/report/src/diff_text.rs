@@ -3,6 +3,7 @@
 //! People read this on a terminal and in the log of a CI job, which has no colours and any width. Nothing is cut without
 //! saying how much was and how to see it.
 
+mod functions;
 mod graph;
 mod paths;
 mod stages;
@@ -13,9 +14,11 @@ use std::io::{self, Write};
 
 use anstyle::{AnsiColor, Color, Style};
 use perfblame_analysis::{Diff, Method, RuntimeCost, SideTotals, Verdict};
+use perfblame_cct::Warning;
 
-use crate::diff_words::{Words, headline, p_value};
+use crate::diff_words::{Words, comes_first, p_value};
 use crate::dot_strip::StripScale;
+use crate::headline::headline;
 use crate::layout::{Look, clean, columns, padded, right, shortened_path, wrapped};
 use crate::numbers::{counted, in_percent};
 use crate::show_text::{named, title, warnings};
@@ -46,6 +49,9 @@ pub fn diff_text(diff: &Diff, how: DiffLook, out: &mut dyn Write) -> io::Result<
         look: how.look,
         limit: how.limit,
     };
+    let (first, last): (Vec<Warning>, Vec<Warning>) =
+        diff.warnings.iter().cloned().partition(comes_first);
+    warnings_first(&first, how.look, out)?;
     for line in wrapped(&headline(diff, page.words), how.look.width.min(MOST_WIDTH)) {
         writeln!(out, "{}", how.look.paint(mood(diff.verdict), &line))?;
     }
@@ -62,8 +68,21 @@ pub fn diff_text(diff: &Diff, how: DiffLook, out: &mut dyn Write) -> io::Result<
         writeln!(out)?;
         page.note(text, out)?;
     }
-    warnings(&diff.warnings, how.look, out)
+    warnings(&last, how.look, out)
 }
+
+/// Warnings above the answer.
+fn warnings_first(first: &[Warning], look: Look, out: &mut dyn Write) -> io::Result<()> {
+    for warning in first {
+        let text = format!("warning: {}", clean(&warning.message));
+        for line in wrapped(&text, look.width.min(MOST_WIDTH)) {
+            writeln!(out, "{}", look.paint(mood(Verdict::Inconclusive), &line))?;
+        }
+        writeln!(out)?;
+    }
+    Ok(())
+}
+
 /// The colour of good news and bad.
 fn mood(verdict: Verdict) -> Style {
     let colour = match verdict {
@@ -177,6 +196,7 @@ impl Page<'_> {
         }
         self.minor(out)?;
         self.unexplained(out)?;
+        functions::write(self, out)?;
         Ok(folded)
     }
 
@@ -224,7 +244,9 @@ impl Page<'_> {
         let Self { diff, words, look, .. } = self;
         let share = diff.unexplained / diff.change.median;
         let counts = diff.unexplained.abs() > diff.threshold;
-        if diff.suspects.is_empty() && diff.improvements.is_empty() {
+        // Nothing is left of a change that goes against all that was found: that is what was saved elsewhere.
+        let found = if diff.change.median > 0.0 { &diff.suspects } else { &diff.improvements };
+        if found.is_empty() {
             return Ok(());
         }
         if !share.is_finite() || share.abs() < WORTH || !counts {

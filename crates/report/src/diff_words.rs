@@ -1,17 +1,14 @@
-//! The words of an answer that every rendering shares: figures with their signs, kinds of change, the first line.
-
-use std::fmt::Write as _;
+//! The words of an answer that every rendering shares: figures with their signs, names, kinds of change. The first
+//! line is made of them in `headline`.
 
 use perfblame_analysis::{
-    CriticalNode, Diff, FunctionView, Method, RuntimeCost, Sides, Suspect, SuspectKind, Verdict,
-    is_waiting,
+    Diff, FunctionChange, FunctionTable, FunctionView, Sides, Suspect, SuspectKind, Verdict,
 };
-use perfblame_cct::{Metric, Unit};
+use perfblame_cct::{Layer, Metric, Unit, Warning};
 
-use crate::layout::{Look, clean, columns, shortened};
+use crate::layout::{Look, columns, shortened};
 use crate::numbers::{counted, grouped, in_percent, quantity, significant};
 use crate::show_text::place_of;
-use crate::stage_words::{self, lead};
 
 /// How figures and names of one answer are written.
 #[derive(Clone, Copy)]
@@ -57,12 +54,21 @@ impl<'a> Words<'a> {
 
     /// `4.10 s → 6.30 s`; things that are counted are named.
     pub fn costs(self, before: f64, after: f64) -> String {
-        let noun = match &self.metric.unit {
+        format!("{} {} {}{}", self.cost(before), self.arrow(), self.cost(after), self.noun())
+    }
+
+    /// `243 ms`, `40 samples`: how much, whatever the direction.
+    pub fn amount(self, cost: f64) -> String {
+        format!("{}{}", self.size(cost), self.noun())
+    }
+
+    /// What is counted; units that name themselves need no noun.
+    fn noun(self) -> String {
+        match &self.metric.unit {
             Unit::Nanoseconds | Unit::Bytes => String::new(),
             Unit::Count => format!(" {}", self.metric.name),
             Unit::Other(unit) => format!(" {unit}"),
-        };
-        format!("{} {} {}{noun}", self.cost(before), self.arrow(), self.cost(after))
+        }
     }
 
     /// `+54 %`; nothing when there was nothing before.
@@ -154,7 +160,7 @@ impl<'a> Words<'a> {
     }
 
     /// A function's name with its place, as far as there is one: pseudo-frames have none, and none is missed.
-    fn placed(self, function: &FunctionView) -> String {
+    pub fn placed(self, function: &FunctionView) -> String {
         let look = Look { width: 0, unicode: self.unicode, colour: false };
         let name = shortened(&function.name, self.name_width, look).into_owned();
         let place = place_of(function);
@@ -165,6 +171,25 @@ impl<'a> Words<'a> {
         format!("{name} in {}", shortened(file, self.name_width, look))
     }
 
+    /// What shares of functions are of.
+    pub fn whole(self, grew: bool) -> &'static str {
+        match (grew, is_time(self.metric)) {
+            (true, true) => "the slowdown",
+            (false, true) => "the speedup",
+            (true, false) => "the increase",
+            (false, false) => "the decrease",
+        }
+    }
+
+    /// The title of the table of functions.
+    pub fn table_title(self) -> String {
+        if self.metric.unit == Unit::Nanoseconds {
+            "Self time by function".to_owned()
+        } else {
+            format!("Self cost by function ({})", self.metric.name)
+        }
+    }
+
     fn size(self, cost: f64) -> String {
         let text = quantity(cost, self.metric);
         if self.unicode { text } else { text.replace(" µs", " us") }
@@ -173,6 +198,39 @@ impl<'a> Words<'a> {
     fn minus(self) -> &'static str {
         if self.unicode { "−" } else { "-" }
     }
+}
+
+/// Whose cost a row of the table of functions is, where that is not the program's or a library's.
+pub fn runtime_layer(function: &FunctionView) -> Option<&'static str> {
+    let layer = function.layer;
+    let runtime = [Layer::Runtime, Layer::Kernel, Layer::GarbageCollection].contains(&layer);
+    runtime.then(|| layer.name())
+}
+
+/// What to know before reading the table of functions, where its rows are guesses.
+pub fn table_guess(diff: &Diff) -> Option<&'static str> {
+    let one_run = diff.before.totals.len() < 2 && diff.after.totals.len() < 2;
+    (one_run && diff.verdict == Verdict::Inconclusive).then_some(
+        "A guess: with one run on each side, any of these changes may be noise. Three or more runs on each side show \
+         which are real.",
+    )
+}
+
+/// What the table of functions leaves out: rows that are `hidden`, and those that never were in it.
+pub fn table_rest(
+    table: &FunctionTable,
+    hidden: &[FunctionChange],
+    words: Words<'_>,
+) -> Option<String> {
+    let more = table.more + hidden.len();
+    let rest = table.rest + hidden.iter().map(FunctionChange::delta).sum::<f64>();
+    let functions = counted(more as u64, "more function", "more functions");
+    (more > 0).then(|| format!("{functions} changed, {} together.", words.change(rest)))
+}
+
+/// True for a warning that has to be read before the answer: the two sides should not be compared as they are.
+pub fn comes_first(warning: &Warning) -> bool {
+    matches!(warning.code.as_str(), "different-programs" | "different-work")
 }
 
 /// Whether more of it is slower: time, and what is sampled while time passes.
@@ -188,248 +246,6 @@ pub fn p_value(p: f64) -> String {
         p if p < 0.1 => format!("p = {p:.3}"),
         p => format!("p = {p:.2}"),
     }
-}
-
-/// A piece of the first line: renderings differ in how they write names.
-#[derive(Clone, PartialEq, Debug)]
-pub enum HeadlinePart {
-    Words(String),
-    Name(String),
-}
-
-/// The answer in one line.
-pub fn headline(diff: &Diff, words: Words<'_>) -> String {
-    let parts = headline_parts(diff, words).into_iter();
-    parts.map(|(HeadlinePart::Words(text) | HeadlinePart::Name(text))| text).collect()
-}
-
-/// The answer in one line, names apart.
-pub fn headline_parts(diff: &Diff, words: Words<'_>) -> Vec<HeadlinePart> {
-    let (before, after) = (diff.before.total.median, diff.after.total.median);
-    let costs = words.costs(before, after);
-    let change = match words.relative(before, after) {
-        Some(relative) => format!("{costs} ({relative})"),
-        None => costs.clone(),
-    };
-    let mut line = GrowingLine(Vec::new());
-    match (diff.verdict, waits_first(diff)) {
-        (Verdict::Regressed, Some(first)) => {
-            line.name(words.name(&first.function));
-            if let Some(caller) = caller_of(first) {
-                line.words(", called from ");
-                line.name(words.name(caller));
-                line.words(",");
-            }
-            let waits = words.costs(first.before, first.after);
-            line.words(&format!(" {}: {waits}; busy time {change}", words.kind(first.kind)));
-            let more = diff.suspects.len() - 1;
-            if more > 0 {
-                let more = counted(more as u64, "more suspect", "more suspects");
-                line.words(&format!("; {more}"));
-            }
-        }
-        (Verdict::Regressed | Verdict::Improved, _) => {
-            line.words(&format!("{change}: "));
-            explain(diff, words, &mut line);
-        }
-        (Verdict::Unchanged, _) => {
-            line.words(&format!("no difference: {costs}{}", noise(diff, words)));
-        }
-        (Verdict::Inconclusive, _) => {
-            line.words(&format!("cannot tell: {change}{}", doubt(diff, words)));
-            if let Some(first) = diff.suspects.first() {
-                line.words("; best guess: ");
-                line.name(words.name(&first.function));
-            }
-            if lead(diff).is_some() {
-                line.words("; ");
-                explain_by_stage(diff, words, &mut line);
-            }
-        }
-    }
-    line.0
-}
-
-/// The first suspect, when it is one that waits in a comparison of busy time.
-fn waits_first(diff: &Diff) -> Option<&Suspect> {
-    let apart = diff.method == Method::Suspects && !is_waiting(&diff.metric);
-    diff.suspects.first().filter(|first| apart && first.kind == SuspectKind::Waits)
-}
-
-/// The last function above a suspect on its path.
-fn caller_of(suspect: &Suspect) -> Option<&FunctionView> {
-    suspect.path.get(suspect.path.len().checked_sub(2)?)
-}
-
-/// A line that grows.
-struct GrowingLine(Vec<HeadlinePart>);
-
-impl GrowingLine {
-    fn words(&mut self, words: &str) {
-        match self.0.last_mut() {
-            Some(HeadlinePart::Words(text)) => text.push_str(words),
-            _ => self.0.push(HeadlinePart::Words(words.to_owned())),
-        }
-    }
-
-    fn name(&mut self, name: String) {
-        self.0.push(HeadlinePart::Name(name));
-    }
-}
-
-/// Why a difference does not count.
-fn noise(diff: &Diff, words: Words<'_>) -> String {
-    let change = diff.change;
-    let spread = (change.high - change.low) / 2.0;
-    let plus_minus = if words.unicode { "±" } else { "+/-" };
-    if spread > 0.0 && change.low <= 0.0 && change.high >= 0.0 {
-        format!(", within the noise of {plus_minus}{}", words.cost(spread))
-    } else if diff.threshold > 0.0 && change.median.abs() < diff.threshold {
-        format!(", below the threshold of {}", words.cost(diff.threshold))
-    } else {
-        String::new()
-    }
-}
-
-/// Why nothing can be said, and what would help.
-fn doubt(diff: &Diff, words: Words<'_>) -> String {
-    let runs = [diff.before.totals.len(), diff.after.totals.len()];
-    let mut text = if runs == [1, 1] {
-        " with one run on each side; this may be noise".to_owned()
-    } else if diff.change.high > diff.change.low {
-        format!(", anything from {} is possible", words.between(diff.change.low, diff.change.high))
-    } else {
-        String::new()
-    };
-    if let Some(needed) = diff.runs_needed {
-        let runs = counted(u64::from(needed), "run", "runs");
-        let _ = write!(text, "; {runs} on each side would be enough");
-    }
-    text
-}
-
-/// What explains a difference.
-fn explain(diff: &Diff, words: Words<'_>, line: &mut GrowingLine) {
-    let found = if diff.verdict == Verdict::Improved { &diff.improvements } else { &diff.suspects };
-    let (Method::Suspects, Some((first, others))) = (diff.method, found.split_first()) else {
-        return explain_otherwise(diff, words, line);
-    };
-    let runtime = most_of_it(diff).filter(|(_, share)| *share > first.share);
-    if let Some((row, share)) = runtime {
-        line.words(&format!("{} of it is the runtime's ", in_percent(share.min(1.0))));
-        line.name(clean(&row.function.name).into_owned());
-        line.words(&format!("; {} is ", in_percent(first.share)));
-    } else {
-        line.words(&format!("{} of it is ", in_percent(first.share)));
-    }
-    let caller = caller_of(first);
-    // Two functions of one name are told apart by their places.
-    let alike =
-        |caller: &&FunctionView| caller.name == first.function.name && **caller != first.function;
-    let name = |function| {
-        if caller.as_ref().is_some_and(alike) {
-            words.placed(function)
-        } else {
-            words.name(function)
-        }
-    };
-    line.name(name(&first.function));
-    if let Some(caller) = caller {
-        line.words(", called from ");
-        line.name(name(caller));
-    }
-    line.words(&format!(" ({})", words.kind_with_calls(first)));
-    if first.contexts.len() > 1 {
-        line.words(&format!(", {}", counted(first.contexts.len() as u64, "path", "paths")));
-    }
-    let Some((second, rest)) = others.split_first() else { return };
-    line.words(&format!("; {} is ", in_percent(second.share)));
-    line.name(words.name(&second.function));
-    line.words(&format!(" ({})", words.kind(second.kind)));
-    if !rest.is_empty() {
-        let share: f64 = rest.iter().map(|suspect| suspect.share).sum();
-        let others = counted(rest.len() as u64, "more function", "more functions");
-        line.words(&format!("; {} in {others}", in_percent(share)));
-    }
-}
-
-/// The largest part of the change by stages, and the change of the code behind it.
-fn explain_by_stage(diff: &Diff, words: Words<'_>, line: &mut GrowingLine) {
-    let (Some((lead, delta)), Some(stages)) = (lead(diff), &diff.stages) else { return };
-    let share = delta / stage_words::whole_change(stages);
-    line.words(&match share {
-        share if (0.0..=1.0).contains(&share) => format!("{} of it is ", in_percent(share)),
-        _ => format!("{} in ", words.change(delta)),
-    });
-    let Some(function) = lead.function() else { return };
-    line.name(words.name(function));
-    let (between, last) = lead.words(stages);
-    let candidate = lead.candidate();
-    if let Some(candidate) = candidate {
-        line.words(between);
-        line.name(words.name(&candidate.function));
-    }
-    line.words(last);
-    let changes = candidate.map(|candidate| &candidate.changes);
-    let own = match &lead {
-        stage_words::Lead::Subtree(row) => row.changes.first(),
-        stage_words::Lead::Weight(row) => {
-            row.candidates.first().and_then(|row| row.changes.first())
-        }
-    };
-    let change = changes.and_then(|changes| changes.first()).or(own);
-    let place = change.map(stage_words::place).unwrap_or_default();
-    if !place.is_empty() {
-        line.words(" (");
-        line.name(clean(&place).into_owned());
-        line.words(")");
-    }
-}
-
-/// What the other methods say, or the runtime.
-fn explain_otherwise(diff: &Diff, words: Words<'_>, line: &mut GrowingLine) {
-    let delta = |node: &CriticalNode| node.after - node.before.unwrap_or(0.0);
-    let causes = diff.graph.iter().flat_map(|graph| &graph.nodes).filter(|node| node.cause);
-    let largest = causes.clone().max_by(|a, b| delta(a).total_cmp(&delta(b)).then(b.id.cmp(&a.id)));
-    if let Some(largest) = largest.filter(|_| diff.method == Method::CriticalGraph) {
-        let number = causes.count();
-        line.words(&match number {
-            1 => "the cause is ".to_owned(),
-            number => format!("{number} causes, the largest "),
-        });
-        let caller = diff.graph.iter().find_map(|graph| graph.nodes.get(largest.parent?));
-        let alike = caller.is_some_and(|caller| caller.function.name == largest.function.name);
-        let function = &largest.function;
-        line.name(if alike { words.placed(function) } else { words.name(function) });
-        return line.words(&format!(" ({})", words.change(delta(largest))));
-    }
-    let path = diff.paths.first().filter(|_| diff.method == Method::Paths);
-    if let Some((path, leaf)) = path.and_then(|path| Some((path, path.functions.last()?))) {
-        line.words("mostly on the path to ");
-        line.name(words.name(&leaf.function));
-        let new = if path.new { ", new" } else { "" };
-        return line.words(&format!(" ({}{new})", words.change(path.cost)));
-    }
-    if lead(diff).is_some() {
-        return explain_by_stage(diff, words, line);
-    }
-    match most_of_it(diff) {
-        Some((row, share)) => {
-            line.words(&format!("{} of it is the runtime's ", in_percent(share.min(1.0))));
-            line.name(clean(&row.function.name).into_owned());
-            line.words(", no function stands out");
-        }
-        None => line.words("no function explains it"),
-    }
-}
-
-/// What the runtime did, and its share, where that is at least half of the change.
-fn most_of_it(diff: &Diff) -> Option<(&RuntimeCost, f64)> {
-    let change = diff.after.total.median - diff.before.total.median;
-    let share = |row: &RuntimeCost| (row.after - row.before) / change;
-    let rows = diff.runtime.iter().map(|row| (row, share(row)));
-    let largest = rows.max_by(|a, b| a.1.total_cmp(&b.1));
-    largest.filter(|(_, share)| change != 0.0 && *share >= 0.5)
 }
 
 /// As much of a commit's id as people use.

@@ -24,6 +24,7 @@ pub mod firefox;
 mod flame;
 pub mod folded;
 mod guides;
+mod headline;
 mod heat_map;
 mod infer_dot;
 mod infer_html;

@@ -3,7 +3,7 @@
 pub use perfblame_blame::{SuspectKind, Verdict};
 use perfblame_cct::{Metric, Sides, Warning};
 
-use super::{DiffError, Stages};
+use super::{DiffError, FunctionTable, Stages};
 use crate::FunctionView;
 
 /// How the difference was explained.
@@ -61,7 +61,8 @@ pub struct Diff {
     pub threshold: f64,
     /// How values were made comparable, in words; none when they were taken as they are.
     pub normalised: Option<String>,
-    /// What got slower, the largest share first; shares add up to at most 1 together with `unexplained`.
+    /// What got slower, the largest share first. Shares are of all that grew: together with what the runtime grew by they
+    /// add up to at most 1.
     pub suspects: Vec<Suspect>,
     /// What got faster, the largest first.
     pub improvements: Vec<Suspect>,
@@ -71,8 +72,13 @@ pub struct Diff {
     pub minor: (usize, f64),
     /// Idle time, garbage collection, the engine: reported, never blamed.
     pub runtime: Vec<RuntimeCost>,
-    /// What part of `change` nothing in `suspects`, `improvements` and `runtime` explains.
+    /// What part of `change` nothing in `suspects`, `improvements` and `runtime` explains: never more than all of it.
     pub unexplained: f64,
+    /// The slowdown of the total that would have been noticed, as a part of the total before; none with one run on each
+    /// side.
+    pub noticed: Option<f64>,
+    /// Self costs by function, the largest change first.
+    pub functions: FunctionTable,
     /// Runs on each side that would tell, when the verdict is inconclusive and runs are what is missing.
     pub runs_needed: Option<u32>,
     /// The critical graph, when asked for.
@@ -130,7 +136,7 @@ pub struct Suspect {
     pub runs: Sides<Vec<f64>>,
     /// The chance of this between runs of the same code, corrected for having looked in many places.
     pub p_value: Option<f64>,
-    /// Its part of the whole change, 0 to 1.
+    /// Its part of all that grew (of all that shrank, for improvements), 0 to 1.
     pub share: f64,
     /// Calls in a typical run of each side, where they were counted.
     pub calls: Option<Sides<f64>>,

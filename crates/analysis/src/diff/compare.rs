@@ -1,14 +1,18 @@
 //! From two loaded sides to an answer.
 
-use perfblame_blame::{Evidence, Explanation, RunCosts, SuspectOptions, suspects};
+use perfblame_blame::{Evidence, Explanation, Finding, RunCosts, SuspectOptions, suspects};
 use perfblame_cct::{Metric, MetricId, RunSet, Sides, Unit, Warning};
 use perfblame_matching::{Identity, Joint, Link, SideTree, Wanted, join, match_anchored_while};
 
 use super::comparable::{Scaling, quantum, unequal_lengths};
+use super::different::{different_programs, different_work};
+use super::functions::SelfCosts;
 use super::metric::choose;
+use super::suspect::runtime_growth;
 use super::{
-    Diff, DiffError, DiffQuery, DiffRow, DiffTree, Estimate, Fate, Method, RuntimeCost, SideTotals,
-    critical_graph, for_work, inferred, labels, paths, stages, suspect, waits, warnings, was,
+    Diff, DiffError, DiffQuery, DiffRow, DiffTree, Estimate, Fate, FunctionTable, Method,
+    RuntimeCost, SideTotals, critical_graph, for_work, inferred, labels, paths, stages, suspect,
+    waits, warnings, was,
 };
 use crate::ask::{Ask, Phase};
 use crate::{FunctionView, Loaded};
@@ -113,7 +117,19 @@ fn compare<T>(
     diff.normalised = scaling.words;
     let findings = found.suspects.iter().chain(&found.improvements);
     let explained = findings.map(|finding| finding.delta.value).sum::<f64>() / found.change.value;
-    diff.warnings.extend(unequal_lengths(before, after, query, explained));
+    // What was set aside is no longer where it was recorded.
+    let moved = settled
+        .as_ref()
+        .map(|sets| sets.as_ref().zip(ids).map(|(set, metric)| self_weights(set, metric)));
+    let own_costs = SelfCosts::of(&joint, &runs, moved.as_ref().unwrap_or(&weights));
+    diff.functions = own_costs.table(&joint);
+    let lengths = unequal_lengths(before, after, query, explained);
+    let programs = different_programs(&own_costs, &joint);
+    let work = different_work(&own_costs, &joint, sets, query)
+        .filter(|_| programs.is_none() && lengths.is_none());
+    // Whoever compares the wrong things has to know it before anything else.
+    diff.warnings.splice(0..0, programs.into_iter().chain(work));
+    diff.warnings.extend(lengths);
     waits::explain(&mut diff, sets, ids, &joint, &scaling.factors, query);
     inferred::explain(&mut diff, sets, &joint, &scaling.factors);
     was::annotate(&mut diff.suspects, &joint, identity, &sides);
@@ -158,9 +174,19 @@ fn answer(
         totals: totals.to_vec(),
         total: typical(totals),
     };
-    let whole: f64 = found.suspects.iter().map(|finding| finding.delta.value).sum();
-    let grown = found.change.value.max(whole);
-    let shrunk: f64 = found.improvements.iter().map(|finding| finding.delta.value).sum();
+    let runtime: Vec<RuntimeCost> = (found.runtime.iter())
+        .map(|cost| RuntimeCost {
+            function: suspect::view(joint, cost.row),
+            before: cost.before,
+            after: cost.after,
+        })
+        .collect();
+    // Shares are of all that grew or shrank, which is more than the change where both happened.
+    let sum = |findings: &[Finding]| findings.iter().map(|it| it.delta.value).sum::<f64>();
+    let change = found.change.value;
+    let grown = change.max(sum(&found.suspects) + runtime_growth(&runtime, 1.0));
+    let shrunk = change.min(sum(&found.improvements) - runtime_growth(&runtime, -1.0));
+    let explained = change - found.unexplained;
     let mut warnings = warnings::of_inputs(before, after);
     if runs.iter().any(|runs| runs.len() < 2) {
         warnings.push(Warning {
@@ -181,17 +207,13 @@ fn answer(
         threshold: found.threshold,
         normalised: None,
         suspects: suspect::suspects(joint, &found.suspects, grown),
-        improvements: suspect::suspects(joint, &found.improvements, found.change.value.min(shrunk)),
+        improvements: suspect::suspects(joint, &found.improvements, shrunk),
         moved: suspect::suspects(joint, &found.moved, 0.0),
         minor: found.minor,
-        runtime: (found.runtime.iter())
-            .map(|cost| RuntimeCost {
-                function: suspect::view(joint, cost.row),
-                before: cost.before,
-                after: cost.after,
-            })
-            .collect(),
-        unexplained: found.unexplained,
+        runtime,
+        unexplained: suspect::unexplained(change, explained),
+        noticed: None,
+        functions: FunctionTable::default(),
         runs_needed: found.runs_needed,
         graph: None,
         paths: Vec::new(),

@@ -6,7 +6,7 @@ use perfblame_blame::{
 use perfblame_cct::{Layer, MetricId, Side, Sides, Unit, Warning};
 use perfblame_matching::Wanted;
 
-use super::{CriticalGraph, CriticalNode, Diff, DiffQuery, MinDelta, Verdict};
+use super::{CriticalGraph, CriticalNode, Diff, DiffQuery, MinDelta, Verdict, suspect};
 use crate::{FunctionView, Loaded};
 
 /// What the paper's evaluation takes for the least difference that counts.
@@ -76,7 +76,7 @@ pub(super) fn explain(
         None => Verdict::Unchanged,
     };
     let explained: f64 = causes.map(|node| node.after - node.before.unwrap_or(0.0)).sum();
-    diff.unexplained = diff.change.median - explained;
+    diff.unexplained = suspect::unexplained(diff.change.median, explained);
     // What the other methods found is no part of this one's answer.
     diff.suspects.clear();
     diff.improvements.clear();

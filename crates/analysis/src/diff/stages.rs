@@ -9,7 +9,7 @@ use perfblame_cct::{CallSite, Layer, Measure, Metric, NodeId, Side, Sides, Warni
 use perfblame_matching::{SiblingOrder, SideTree, Wanted, matching_score};
 
 use super::labels::Labels;
-use super::{ChangedFunction, CodeChange, Diff, Verdict};
+use super::{ChangedFunction, CodeChange, Diff, Verdict, suspect};
 use crate::FunctionView;
 
 /// A list holds so many subtrees or pairs at most.
@@ -282,7 +282,8 @@ pub(super) fn explain(diff: &mut Diff, taken: &Taken<'_>) {
     taken.lists(&mut stages, &costs);
     diff.warnings.extend(taken.warnings(&stages, left_out));
     let listed: f64 = stages.weights.iter().map(|row| row.after - row.before).sum();
-    diff.unexplained = stages.common.delta() - listed;
+    let change = diff.change.median;
+    diff.unexplained = suspect::unexplained(change, change - (stages.common.delta() - listed));
     // The verdict is about the whole here: a function that became faster beyond chance does not make up for it.
     let against = match diff.verdict {
         Verdict::Regressed => diff.change.median < 0.0,

@@ -1,10 +1,10 @@
 //! One assembly of a suspect: whatever found it, it is put together here from the finding and both trees as one.
 
 use perfblame_blame::{Finding, Interval};
-use perfblame_cct::{NodeId, Sides};
+use perfblame_cct::{Layer, NodeId, Sides};
 use perfblame_matching::Joint;
 
-use super::{Estimate, Suspect};
+use super::{Estimate, RuntimeCost, Suspect};
 use crate::FunctionView;
 
 /// A suspect made of a finding. Its rank and its share depend on the others: [`rank`] gives it both.
@@ -40,6 +40,17 @@ pub(super) fn rank(suspects: &mut [Suspect], whole: f64) {
     }
 }
 
+/// The part of a change that nothing explains: it never exceeds the change, nor does it have the other sign.
+pub(super) fn unexplained(change: f64, explained: f64) -> f64 {
+    (change - explained).clamp(change.min(0.0), change.max(0.0))
+}
+
+/// What the runtime grew by (or shrank by, for a sign of −1), all its parts that did. Idle time is no part of a total.
+pub(super) fn runtime_growth(runtime: &[RuntimeCost], sign: f64) -> f64 {
+    let parts = runtime.iter().filter(|cost| cost.function.layer != Layer::Idle);
+    parts.map(|cost| ((cost.after - cost.before) * sign).max(0.0)).sum()
+}
+
 /// The function of a context.
 pub(super) fn view(joint: &Joint, node: NodeId) -> FunctionView {
     FunctionView::of(&joint.symbols, joint.symbols.frame(joint.tree.frame(node)).function)
@@ -51,4 +62,25 @@ pub(super) fn estimate(interval: Interval) -> Estimate {
 
 pub(super) fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len().max(1) as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_unexplained_is_part_of_the_change() {
+        for (change, explained, left) in [
+            (100.0, 80.0, 20.0),
+            (100.0, 130.0, 0.0),
+            (100.0, -40.0, 100.0),
+            (-950.0, 840.0, -950.0),
+            (-950.0, -900.0, -50.0),
+            (-950.0, -1000.0, 0.0),
+            (0.0, 40.0, 0.0),
+        ] {
+            let off = unexplained(change, explained) - left;
+            assert!(off.abs() < 1e-9, "{change} {explained}");
+        }
+    }
 }

@@ -15,7 +15,7 @@ use perfblame_blame::{Evidence, Explanation, Finding, RunCosts, SuspectOptions, 
 use perfblame_cct::{Layer, Metric, MetricId, NodeId, RunSet, Side, Sides, Unit};
 use perfblame_matching::Joint;
 
-use super::suspect::{mean, rank, suspect};
+use super::suspect::{mean, rank, runtime_growth, suspect};
 use super::{Diff, DiffQuery, Suspect, SuspectKind, Verdict};
 
 /// The metric of waits that stand beside a profile of work.
@@ -33,6 +33,11 @@ const LITTLE: f64 = 4.0;
 /// True for metrics whose values are time spent waiting.
 pub fn is_waiting(metric: &Metric) -> bool {
     matches!(metric.name.as_str(), "blocked" | "parked" | "waiting" | "off-cpu" | WAITS)
+}
+
+/// True for metrics that leave waiting out: a function that waits longer is then not part of their totals.
+pub fn is_busy(metric: &Metric) -> bool {
+    !is_waiting(metric) && metric.name != perfblame_latency::LATENCY
 }
 
 /// Adds what waits longer to the suspects of an answer about busy time.
@@ -223,7 +228,7 @@ fn add(
         let by_size = size(b).total_cmp(&size(a)).then(a.rank.cmp(&b.rank));
         behind(a).cmp(&behind(b)).then(by_size)
     });
-    let all: f64 = diff.suspects.iter().map(size).sum();
+    let all = diff.suspects.iter().map(size).sum::<f64>() + runtime_growth(&diff.runtime, 1.0);
     let grown =
         if timeline.idle >= sum * CORROBORATED { busy + timeline.idle } else { timeline.duration };
     rank(&mut diff.suspects, grown.max(all));

@@ -61,6 +61,7 @@ function answer() {
   const [sign, kind] = VERDICTS[D.verdict];
   $("verdict").append(element("span", `${sign} ${D.verdict}`, "tag " + kind));
   $("headline").textContent = D.headline;
+  for (const w of D.warnings) if (w.first) $("verdict").before(element("p", `⚠ ${w.message}`));
   const [change, low, high] = D.change;
   const list = element("dl", "");
   const row = (name, v, said, kind) => list.append(element("dt", name), element("dd", v, "number big " + (kind || "")), element("dd", said, "soft"));
@@ -70,7 +71,6 @@ function answer() {
   row("change", signed(change), [grown(change, D.before.total[0]), range(low, high, signed), chance(D.p)].filter(t => t).join(", "), tone(change));
   $("totals").append(list, dots([D.before.totals, D.after.totals], [D.before.total, D.after.total]));
   $("totals").className = "panel";
-  if (D.runs_needed) $("totals").after(element("p", `These runs are too few. About ${counted(D.runs_needed, "run")} on each side would be enough.`));
 }
 
 const SIGNS = { slower: "▲", "more-calls": "×", new: "+", waits: "◷", moved: "⇢", faster: "▼", "fewer-calls": "÷", gone: "−" };
@@ -111,7 +111,7 @@ function suspect(s, kind) {
 
   const bar = parts("div", "bar " + kind, element("i", ""));
   bar.firstChild.style.width = Math.min(100, Math.abs(s.share) * 100) + "%";
-  const share = inPercent(s.share) + " of the change";
+  const share = s.share ? `${inPercent(s.share)} of ${D.wholes[s.delta[0] < 0 ? 1 : 0]}` : "";
   const [delta, low, high] = s.delta;
   card.append(parts("div", "",
     parts("div", "number", element("span", signed(delta), "delta " + tone(delta)), element("span", `  ${arrow(s.before, s.after)}`)),
@@ -143,11 +143,26 @@ function suspects(id, list, kind, none) {
     const left = list.slice(from + AT_ONCE);
     if (!left.length) return;
     const share = left.reduce((sum, s) => sum + Math.abs(s.share), 0);
-    const open = element("button", `Show ${count(left.length)} more, ${inPercent(share)} of the change together`);
+    const of = share ? `, ${inPercent(share)} of ${D.wholes[left[0].delta[0] < 0 ? 1 : 0]} together` : "";
+    const open = element("button", `Show ${count(left.length)} more${of}`);
     open.onclick = () => { open.remove(); more(from + AT_ONCE); };
     place.append(open);
   };
   more(0);
+}
+
+// Self costs by function, the largest change first.
+function functionTable() {
+  const S = D.table, place = document.querySelector("#functions div");
+  $("functions").hidden = !S.rows.length;
+  $("functions").querySelector("h2").textContent = S.title;
+  $("functions").querySelector("p").textContent = S.guess || "";
+  const table = element("table", "", "plain");
+  const row = (tag, cells) => table.append(parts("tr", "", ...cells.map(([text, kind]) => element(tag, text, kind))));
+  row("th", [["change", "number"], ["before", "number"], ["after", "number"], ["function", ""], ["layer", ""]]);
+  for (const [f, b, a] of S.rows) row("td", [[signed(a - b), "number " + tone(a - b)], [value(b), "number"], [value(a), "number"], [nameOf(f), "mono"], [D.layers[F.layer[f]], "soft"]]);
+  place.append(parts("div", "scrolls", table));
+  if (S.rest) place.append(element("p", S.rest, "note"));
 }
 
 function rest() {
@@ -162,7 +177,7 @@ function rest() {
   const [minor, sum] = D.minor;
   if (minor) place.append(element("p", `${counted(minor, "function")} changed by more than noise but too little to matter here: ${signed(sum)} together.`));
   const part = D.change[0] ? ` (${inPercent(D.unexplained / D.change[0])} of the change)` : "";
-  place.append(element("p", D.unexplained ? `Unexplained: ${signed(D.unexplained)}${part}.` : "The suspects above explain the whole change."));
+  if (D.unexplained) place.append(element("p", `Unexplained: ${signed(D.unexplained)}${part}.`));
 }
 
 function foot() {

@@ -11,7 +11,8 @@ use serde::Serialize;
 use super::columns::{packed, packed_costs, packed_signed};
 use super::fold::{FlameBox, Folded, What, fold};
 use super::stages::{StagesData, stages_data};
-use crate::diff_words::{Words, headline, short_commit};
+use crate::diff_words::{Words, comes_first, short_commit, table_guess, table_rest};
+use crate::headline::headline;
 use crate::page::Metric;
 use crate::show_text::place_of;
 
@@ -45,6 +46,9 @@ pub struct Data<'a> {
     runtime: Vec<(usize, f64, f64)>,
     unexplained: f64,
     runs_needed: Option<u32>,
+    /// What shares are of: of what grew, and of what shrank.
+    wholes: (&'static str, &'static str),
+    table: TableData,
     graph: Option<GraphData>,
     paths: PathsData,
     stages: Option<StagesData<'a>>,
@@ -107,6 +111,18 @@ pub(super) struct ChangeData<'a> {
     hunks: &'a [String],
 }
 
+/// Self costs by function.
+#[derive(Serialize)]
+struct TableData {
+    title: String,
+    /// Words above the table, where its rows are guesses.
+    guess: Option<&'static str>,
+    /// Function, cost before, cost after.
+    rows: Vec<(usize, f64, f64)>,
+    /// Words about what is left out.
+    rest: Option<String>,
+}
+
 #[derive(Serialize)]
 struct GraphData {
     threshold: f64,
@@ -139,6 +155,8 @@ struct WarningData<'a> {
     code: &'a str,
     message: &'a str,
     count: u64,
+    /// It has to be read before the answer.
+    first: bool,
 }
 
 /// The flame graph's boxes as packed columns.
@@ -192,6 +210,15 @@ pub fn page_data<'a>(diff: &'a Diff, drawn: &'a DiffTree, paths: &'a [RankedPath
             .collect(),
         unexplained: diff.unexplained,
         runs_needed: diff.runs_needed,
+        wholes: (words.whole(true), words.whole(false)),
+        table: TableData {
+            title: words.table_title(),
+            guess: table_guess(diff),
+            rows: (diff.functions.rows.iter())
+                .map(|row| (known.number(&row.function), row.before, row.after))
+                .collect(),
+            rest: table_rest(&diff.functions, &[], words),
+        },
         graph: diff.graph.as_ref().map(|graph| graph_data(graph, &mut known)),
         paths: paths_data(paths, &mut known),
         stages: (diff.stages.as_ref()).map(|stages| stages_data(stages, words, &mut known)),
@@ -206,9 +233,10 @@ pub fn page_data<'a>(diff: &'a Diff, drawn: &'a DiffTree, paths: &'a [RankedPath
 fn warnings(diff: &Diff) -> Vec<WarningData<'_>> {
     let mut warnings: Vec<WarningData<'_>> = Vec::new();
     let mut rows: HashMap<(&str, &str), usize> = HashMap::new();
-    for Warning { code, message, count } in &diff.warnings {
+    for warning in &diff.warnings {
+        let Warning { code, message, count } = warning;
         let row = *rows.entry((code, message)).or_insert_with(|| {
-            warnings.push(WarningData { code, message, count: 0 });
+            warnings.push(WarningData { code, message, count: 0, first: comes_first(warning) });
             warnings.len() - 1
         });
         warnings[row].count = warnings[row].count.saturating_add(*count);

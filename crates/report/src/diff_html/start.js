@@ -26,6 +26,7 @@ suspects("suspects", D.suspects, "more", {
 }[D.verdict]);
 suspects("improvements", D.improvements, "less");
 suspects("moved", D.moved, "soft");
+functionTable();
 stagesSection();
 for (const id of ["improvements", "moved", "warnings"]) $(id).hidden = !D[id].length;
 rest();
@@ -54,7 +55,7 @@ layOut();
 flame.resize();
 callGraph();
 
-for (const [id, name] of [["suspects", `Suspects (${count(D.suspects.length)})`], ["stages", "Stages"], ["flame", "Flame graph"], ["graph", $("graph").querySelector("h2").textContent],
+for (const [id, name] of [["suspects", `Suspects (${count(D.suspects.length)})`], ["functions", D.table.title], ["stages", "Stages"], ["flame", "Flame graph"], ["graph", $("graph").querySelector("h2").textContent],
   ["paths", "Ranked paths"], ["improvements", `Improvements (${count(D.improvements.length)})`], ["moved", `Moved (${count(D.moved.length)})`], ["rest", "Runtime and the rest"], ["warnings", `Warnings (${count(D.warnings.length)})`]]) {
   if ($(id).hidden) continue;
   const link = element("a", name);

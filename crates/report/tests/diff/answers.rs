@@ -1,9 +1,10 @@
 //! Answers made by hand: every verdict, every kind, every method, and names that mean harm.
 
 use perfblame_analysis::{
-    Candidate, CodeChange, CriticalGraph, CriticalNode, Diff, Estimate, FunctionView, Method,
-    PartTotal, PathFunction, RankedPath, RuntimeCost, Side, SideTotals, Sides, StagePart,
-    StageReason, StagedSubtree, Stages, Suspect, SuspectKind, Threshold, Verdict, WeightChange,
+    Candidate, CodeChange, CriticalGraph, CriticalNode, Diff, Estimate, FunctionChange,
+    FunctionTable, FunctionView, Method, PartTotal, PathFunction, RankedPath, RuntimeCost, Side,
+    SideTotals, Sides, StagePart, StageReason, StagedSubtree, Stages, Suspect, SuspectKind,
+    Threshold, Verdict, WeightChange,
 };
 use perfblame_cct::{CallSite, Layer, Metric, Unit, Warning};
 
@@ -62,6 +63,8 @@ pub fn compared(verdict: Verdict, before: &[f64], after: &[f64]) -> Diff {
         runtime: Vec::new(),
         unexplained: 0.0,
         runs_needed: None,
+        noticed: None,
+        functions: FunctionTable::default(),
         graph: None,
         paths: Vec::new(),
         stages: None,
@@ -155,6 +158,22 @@ pub fn regressed() -> Diff {
         },
     ];
     diff.unexplained = 3.0 * MS;
+    let row = |text: &str, layer: Layer, before: f64, after: f64| FunctionChange {
+        function: FunctionView { layer, ..function(text) },
+        before: before * MS,
+        after: after * MS,
+    };
+    diff.functions = FunctionTable {
+        rows: vec![
+            row("utf@layer.js:120", Layer::Application, 0.0, 1920.0),
+            row("(anonymous)@loop.js:19", Layer::Application, 110.0, 310.0),
+            row("(garbage collector)", Layer::GarbageCollection, 210.0, 231.0),
+            row("poll@loop.js:44", Layer::Application, 44.0, 0.0),
+        ],
+        more: 31,
+        rest: 12.0 * MS,
+    };
+    diff.noticed = Some(0.031);
     diff.warnings = vec![Warning {
         code: "few-runs".to_owned(),
         message: "three runs on each side are few".to_owned(),
@@ -203,6 +222,36 @@ pub fn one_run() -> Diff {
     diff.p_value = None;
     diff.change = estimate(300.0 * MS, 0.0);
     diff.threshold = 0.0;
+    diff.runs_needed = Some(3);
+    diff.functions.rows = vec![FunctionChange {
+        function: function("render@render.c:20"),
+        before: 900.0 * MS,
+        after: 1160.0 * MS,
+    }];
+    diff
+}
+
+/// The total is about the same, but something is new and something else was saved.
+pub fn same_overall() -> Diff {
+    let mut diff = compared(Verdict::Regressed, &[929.0, 931.0, 950.0], &[860.0, 878.0, 900.0]);
+    diff.suspects = vec![Suspect {
+        share: 1.0,
+        ..suspect(1, SuspectKind::New, "(root) generateElement@table.js:7 sleep", 0.0, 243.0)
+    }];
+    diff
+}
+
+/// Two profiles that should not be compared.
+pub fn different() -> Diff {
+    let mut diff = unchanged();
+    diff.warnings = vec![
+        Warning {
+            code: "different-programs".to_owned(),
+            message: "these look like profiles of two different programs".to_owned(),
+            count: 1,
+        },
+        Warning { code: "late".to_owned(), message: "something else".to_owned(), count: 1 },
+    ];
     diff
 }
 
@@ -296,13 +345,13 @@ pub fn many() -> Diff {
     let deep = deep.join(" ");
     diff.suspects = (1..=14)
         .map(|rank| Suspect {
-            share: 0.5 / rank as f64,
+            share: 0.3 / rank as f64,
             ..suspect(
                 rank,
                 SuspectKind::Slower,
                 &format!("{deep} alloc::collections::btree::map::BTreeMap<K,V>::insert_{rank}@btree/map.rs:{rank}"),
                 10.0,
-                10.0 + 900.0 / rank as f64,
+                10.0 + 600.0 / rank as f64,
             )
         })
         .collect();
@@ -405,6 +454,8 @@ pub fn all() -> Vec<(&'static str, Diff)> {
         ("improved", improved()),
         ("inconclusive", inconclusive()),
         ("one_run", one_run()),
+        ("same_overall", same_overall()),
+        ("different", different()),
         ("critical_graph", critical_graph()),
         ("paths", paths()),
         ("stages", stages()),

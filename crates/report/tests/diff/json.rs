@@ -405,6 +405,49 @@ fn a_slowdown_as_json() {
             }
           ],
           "unexplained": 3000000,
+          "noticed": 0.031,
+          "functions": [
+            {
+              "function": "utf",
+              "component": "layer.js",
+              "layer": "application",
+              "line": 120,
+              "before": 0,
+              "after": 1920000000,
+              "delta": 1920000000
+            },
+            {
+              "function": "(anonymous)",
+              "component": "loop.js",
+              "layer": "application",
+              "line": 19,
+              "before": 110000000,
+              "after": 310000000,
+              "delta": 200000000
+            },
+            {
+              "function": "(garbage collector)",
+              "component": null,
+              "layer": "garbage collection",
+              "line": null,
+              "before": 210000000,
+              "after": 231000000,
+              "delta": 21000000
+            },
+            {
+              "function": "poll",
+              "component": "loop.js",
+              "layer": "application",
+              "line": 44,
+              "before": 44000000,
+              "after": 0,
+              "delta": -44000000
+            }
+          ],
+          "functions_left": {
+            "functions": 31,
+            "delta": 12000000
+          },
           "warnings": [
             {
               "code": "few-runs",

@@ -21,7 +21,7 @@ fn a_slowdown() {
     check(
         &answers::regressed(),
         &expect![[r#"
-            🔴 **Slower**: 4.10 s → 6.30 s (+54 %): 87 % of it is <code>utf</code>, called from <code>layer</code> (new), 2 paths; 9.0 % is <code>(anonymous) in loop.js:19</code> (called more often); 3.0 % in 1 more function
+            🔴 **Slower**: 4.10 s → 6.30 s (+54 %): 87 % of the slowdown is <code>utf</code> under <code>layer</code> (new, 2 paths); 9.0 % is <code>(anonymous) in loop.js:19</code> (called more often); 3.0 % in 1 more function
 
             | # | function | change | share | before → after | how |
             |--:|---|--:|--:|---|---|
@@ -62,6 +62,19 @@ fn a_slowdown() {
 
             </details>
 
+            <details><summary>Self time by function</summary>
+
+            | function | change | before → after |
+            |---|--:|---|
+            | <code>utf</code> layer.js:120 | +1.92 s | 0 s → 1.92 s |
+            | <code>(anonymous)</code> loop.js:19 | +200 ms | 110 ms → 310 ms |
+            | <code>(garbage collector)</code> (garbage collection) | +21.0 ms | 210 ms → 231 ms |
+            | <code>poll</code> loop.js:44 | −44.0 ms | 44.0 ms → 0 s |
+
+            31 more functions changed, +12.0 ms together.
+
+            </details>
+
             <details><summary>Runtime (never blamed)</summary>
 
             | runtime | change | before → after |
@@ -83,7 +96,7 @@ fn no_difference() {
     check(
         &answers::unchanged(),
         &expect![[r#"
-            ⚪ **Unchanged**: 4.10 s → 4.20 s, within the noise of ±130 ms
+            ⚪ **No change**: 4.10 s → 4.20 s (+2.4 %); a slowdown of more than 3.2 % would show
 
             <sub>metric <code>wall</code> · 3 runs before, 3 after · +100 ms (−30.0 ms to +230 ms) · p = 0.41 · threshold 40.0 ms</sub>
         "#]],
@@ -95,22 +108,22 @@ fn an_improvement() {
     check(
         &answers::improved(),
         &expect![[r#"
-        🟢 **Faster**: 6.31 s → 4.10 s (−35 %): 96 % of it is <code>blit</code>, called from <code>render</code> (faster)
+            🟢 **Faster**: 6.31 s → 4.10 s (−35 %): 96 % of the speedup is <code>blit</code> under <code>render</code> (faster)
 
-        | # | function | change | share | before → after | how |
-        |--:|---|--:|--:|---|---|
-        | 1 | <code>blit</code> render.c:88 | −2.15 s | 96 % | 2.60 s → 450 ms | faster |
+            | # | function | change | share | before → after | how |
+            |--:|---|--:|--:|---|---|
+            | 1 | <code>blit</code> render.c:88 | −2.15 s | 96 % | 2.60 s → 450 ms | faster |
 
-        <details><summary>Call paths and runs of the improvements</summary>
+            <details><summary>Call paths and runs of the improvements</summary>
 
-        1. <code>blit</code> render.c:88: −2.24 s to −2.06 s, p = 0.008
-           - path: <code>main › render › blit</code>
-           - runs: 2.55 s, 2.60 s, 2.68 s → 441 ms, 450 ms, 464 ms
+            1. <code>blit</code> render.c:88: −2.24 s to −2.06 s, p = 0.008
+               - path: <code>main › render › blit</code>
+               - runs: 2.55 s, 2.60 s, 2.68 s → 441 ms, 450 ms, 464 ms
 
-        </details>
+            </details>
 
-        <sub>metric <code>wall</code> · 2 runs before, 3 after · −2.21 s (−2.34 s to −2.08 s) · p = 0.004 · threshold 40.0 ms</sub>
-    "#]],
+            <sub>metric <code>wall</code> · 2 runs before, 3 after · −2.21 s (−2.34 s to −2.08 s) · p = 0.004 · threshold 40.0 ms</sub>
+        "#]],
     );
 }
 
@@ -145,15 +158,15 @@ fn ranked_paths() {
     check(
         &answers::paths(),
         &expect![[r#"
-        🔴 **Slower**: 400 ms → 560 ms (+40 %): mostly on the path to <code>fsync</code> (+140 ms, new)
+            🔴 **Slower**: 400 ms → 560 ms (+40 %): the path that changed most ends in <code>fsync</code> (+140 ms, new)
 
-        | # | change | path |
-        |--:|--:|---|
-        | 1 | +140 ms | <code>main › send › fsync</code> (new) |
-        | 2 | +20.0 ms | <code>main › read</code> |
+            | # | change | path |
+            |--:|--:|---|
+            | 1 | +140 ms | <code>main › send › fsync</code> (new) |
+            | 2 | +20.0 ms | <code>main › read</code> |
 
-        <sub>metric <code>wall</code> · 1 run before, 1 after · +160 ms (+30.0 ms to +290 ms) · p = 0.004 · threshold 40.0 ms</sub>
-    "#]],
+            <sub>metric <code>wall</code> · 1 run before, 1 after · +160 ms (+30.0 ms to +290 ms) · p = 0.004 · threshold 40.0 ms</sub>
+        "#]],
     );
 }
 
@@ -191,7 +204,7 @@ fn stages() {
     check(
         &answers::stages(),
         &expect![[r#"
-            🔴 **Slower**: 400 ms → 560 ms (+40 %): 88 % of it is <code>utf</code>, which is new, called from <code>layer</code> (<code>src/layer.js:77-99, abc123</code>)
+            🔴 **Slower**: 400 ms → 560 ms (+40 %): 88 % of the change is <code>utf</code>, which is new, called from <code>layer</code> (<code>src/layer.js:77-99, abc123</code>)
 
             | part | change | before → after | subtrees | contexts |
             |---|--:|---|--:|--:|

@@ -45,7 +45,7 @@ fn a_slowdown() {
             }
           ],
           "message": {
-            "text": "utf: +1.92 s (0 s → 1.92 s), 87 % of the change, new; +1.84 s to +2.00 s with 95 % confidence, p = 0.008; in 2 contexts."
+            "text": "utf: +1.92 s (0 s → 1.92 s), 87 % of the slowdown, new; +1.84 s to +2.00 s with 95 % confidence, p = 0.008; in 2 contexts."
           },
           "partialFingerprints": {
             "perfblameContext/v1": "828c7dc9ea2e9963"

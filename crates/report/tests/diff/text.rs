@@ -23,7 +23,7 @@ fn a_slowdown_at_80_columns() {
         &answers::regressed(),
         80,
         &expect![[r#"
-            4.10 s → 6.30 s (+54 %): 87 % of it is utf, called from layer (new), 2 paths;
+            4.10 s → 6.30 s (+54 %): 87 % of the slowdown is utf under layer (new, 2 paths);
             9.0 % is (anonymous) in loop.js:19 (called more often); 3.0 % in 1 more function
 
               before    3 runs, 4.08 s to 4.19 s  ⡄⡀                    old
@@ -64,6 +64,14 @@ fn a_slowdown_at_80_columns() {
 
             4 more functions changed by too little to matter, +7.00 ms together.
 
+            Self time by function
+                change   before   after  function
+               +1.92 s      0 s  1.92 s  utf  layer.js:120
+               +200 ms   110 ms  310 ms  (anonymous)  loop.js:19
+              +21.0 ms   210 ms  231 ms  (garbage collector)  garbage collection
+              −44.0 ms  44.0 ms     0 s  poll  loop.js:44
+            31 more functions changed, +12.0 ms together.
+
             Runtime (never blamed)
               +21.0 ms  210 ms → 231 ms  (garbage collector)
               −20.0 ms  900 ms → 880 ms  (idle)
@@ -79,7 +87,8 @@ fn a_slowdown_at_200_columns() {
         &answers::regressed(),
         200,
         &expect![[r#"
-            4.10 s → 6.30 s (+54 %): 87 % of it is utf, called from layer (new), 2 paths; 9.0 % is (anonymous) in loop.js:19 (called more often); 3.0 % in 1 more function
+            4.10 s → 6.30 s (+54 %): 87 % of the slowdown is utf under layer (new, 2 paths); 9.0 % is (anonymous) in loop.js:19 (called more often); 3.0 % in 1 more
+            function
 
               before    3 runs, 4.08 s to 4.19 s  ⡄⡀                    old
               after     3 runs, 6.29 s to 6.31 s                     ⢰  new
@@ -115,6 +124,14 @@ fn a_slowdown_at_200_columns() {
 
             4 more functions changed by too little to matter, +7.00 ms together.
 
+            Self time by function
+                change   before   after  function
+               +1.92 s      0 s  1.92 s  utf  layer.js:120
+               +200 ms   110 ms  310 ms  (anonymous)  loop.js:19
+              +21.0 ms   210 ms  231 ms  (garbage collector)  garbage collection
+              −44.0 ms  44.0 ms     0 s  poll  loop.js:44
+            31 more functions changed, +12.0 ms together.
+
             Runtime (never blamed)
               +21.0 ms  210 ms → 231 ms  (garbage collector)
               −20.0 ms  900 ms → 880 ms  (idle)
@@ -130,8 +147,9 @@ fn a_slowdown_in_ascii() {
     let text = drawn(&answers::regressed(), look, 10);
     assert!(text.is_ascii(), "{text}");
     expect![[r#"
-        4.10 s -> 6.30 s (+54 %): 87 % of it is utf, called from layer (new), 2 paths;
-        9.0 % is (anonymous) in loop.js:19 (called more often); 3.0 % in 1 more function
+        4.10 s -> 6.30 s (+54 %): 87 % of the slowdown is utf under layer (new, 2
+        paths); 9.0 % is (anonymous) in loop.js:19 (called more often); 3.0 % in 1 more
+        function
 
           before    3 runs, 4.08 s to 4.19 s  :.                    old
           after     3 runs, 6.29 s to 6.31 s                     3  new
@@ -171,6 +189,14 @@ fn a_slowdown_in_ascii() {
 
         4 more functions changed by too little to matter, +7.00 ms together.
 
+        Self time by function
+            change   before   after  function
+           +1.92 s      0 s  1.92 s  utf  layer.js:120
+           +200 ms   110 ms  310 ms  (anonymous)  loop.js:19
+          +21.0 ms   210 ms  231 ms  (garbage collector)  garbage collection
+          -44.0 ms  44.0 ms     0 s  poll  loop.js:44
+        31 more functions changed, +12.0 ms together.
+
         Runtime (never blamed)
           +21.0 ms  210 ms -> 231 ms  (garbage collector)
           -20.0 ms  900 ms -> 880 ms  (idle)
@@ -186,7 +212,7 @@ fn no_difference() {
         &answers::unchanged(),
         80,
         &expect![[r#"
-            no difference: 4.10 s → 4.20 s, within the noise of ±130 ms
+            no change: 4.10 s → 4.20 s (+2.4 %); a slowdown of more than 3.2 % would show
 
               before    3 runs, 4.00 s to 4.30 s       ⡀    ⡀        ⢀  old
               after     3 runs, 3.90 s to 4.25 s  ⡀             ⢀  ⡀    new
@@ -202,7 +228,7 @@ fn an_improvement() {
         &answers::improved(),
         80,
         &expect![[r#"
-            6.31 s → 4.10 s (−35 %): 96 % of it is blit, called from render (faster)
+            6.31 s → 4.10 s (−35 %): 96 % of the speedup is blit under render (faster)
 
               before    2 runs, 6.29 s to 6.31 s                     ⢠  old
               after     3 runs, 4.08 s to 4.19 s  ⡄⡀                    new
@@ -224,8 +250,8 @@ fn too_few_runs() {
         &answers::inconclusive(),
         80,
         &expect![[r#"
-            cannot tell: 4.10 s → 4.30 s (+4.9 %), anything from +70.0 ms to +330 ms is
-            possible; 6 runs on each side would be enough; best guess: render
+            cannot tell: 4.10 s → 4.30 s (+4.9 %) may still be noise (p = 0.21); 6 runs on
+            each side would tell; best guess: render under main (slower, +160 ms)
 
               before    2 runs, 4.00 s to 4.10 s  ⡀     ⢀               old
               after     2 runs, 4.08 s to 4.30 s       ⡀             ⢀  new
@@ -243,15 +269,74 @@ fn too_few_runs() {
         &answers::one_run(),
         80,
         &expect![[r#"
-            cannot tell: 4.00 s → 4.30 s (+7.5 %) with one run on each side; this may be
-            noise
+            cannot tell: 4.00 s → 4.30 s (+7.5 %) with one run on each side may be noise; 3
+            runs on each side would tell; the largest change is in render (+260 ms)
 
               before    1 run, 4.00 s  ⡀                     old/run-1.json
               after     1 run, 4.30 s                     ⢀  new/run-1.json
               change    +300 ms
               metric    wall
+
+            Self time by function
+            A guess: with one run on each side, any of these changes may be noise. Three or
+            more runs on each side show which are real.
+               change  before   after  function
+              +260 ms  900 ms  1.16 s  render  render.c:20
         "#]],
     );
+}
+
+#[test]
+fn about_the_same_overall() {
+    check(
+        &answers::same_overall(),
+        80,
+        &expect![[r#"
+        About the same overall (931 ms → 878 ms), but sleep under generateElement is new
+        and costs 243 ms; 296 ms were saved elsewhere
+
+          before    3 runs, 929 ms to 950 ms                 ⣀   ⢀  old
+          after     3 runs, 860 ms to 900 ms  ⡀   ⡀   ⢀             new
+          change    −53.0 ms (−183 ms to +77.0 ms), p = 0.004
+          metric    wall; changes under 40.0 ms are ignored
+
+        Suspects
+        #  share   change  function
+        1  100 %  +243 ms  sleep
+           new, 0 s → 243 ms (+233 ms to +253 ms), p = 0.008  │⡆       │       ⣠│
+           (root) › generateElement › sleep
+    "#]],
+    );
+}
+
+#[test]
+fn warnings_about_the_comparison_come_first() {
+    check(
+        &answers::different(),
+        80,
+        &expect![[r#"
+        warning: these look like profiles of two different programs
+
+        no change: 4.10 s → 4.20 s (+2.4 %); a slowdown of more than 3.2 % would show
+
+          before    3 runs, 4.00 s to 4.30 s       ⡀    ⡀        ⢀  old
+          after     3 runs, 3.90 s to 4.25 s  ⡀             ⢀  ⡀    new
+          change    +100 ms (−30.0 ms to +230 ms), p = 0.41
+          metric    wall; changes under 40.0 ms are ignored
+
+        warning: something else
+    "#]],
+    );
+}
+
+#[test]
+fn unexplained_is_a_part_of_the_change() {
+    let mut diff = answers::improved();
+    diff.unexplained = diff.change.median * 0.2;
+    let text = drawn(&diff, Look { width: 120, unicode: true, colour: false }, 10);
+    let expected =
+        "Unexplained: −442 ms, 20 % of the change, is spread too thinly to name a function.";
+    assert!(text.contains(expected), "{text}");
 }
 
 #[test]
@@ -285,7 +370,7 @@ fn ranked_paths() {
         &answers::paths(),
         80,
         &expect![[r#"
-            400 ms → 560 ms (+40 %): mostly on the path to fsync (+140 ms, new)
+            400 ms → 560 ms (+40 %): the path that changed most ends in fsync (+140 ms, new)
 
               before    1 run, 400 ms  ⡀                     old/run-1.json
               after     1 run, 560 ms                     ⢀  new/run-1.json
@@ -312,9 +397,9 @@ fn ranked_paths() {
 fn what_is_folded_is_said() {
     let look = Look { width: 80, unicode: true, colour: false };
     expect![[r#"
-        4.00 s → 6.00 s (+50 %): 50 % of it is alloc::collecti…:BTreeMap<K,V>::insert_1,
-        called from level_30 (slower); 25 % is alloc::collecti…:BTreeMap<K,V>::insert_2
-        (slower); 88 % in 12 more functions
+        4.00 s → 6.00 s (+50 %): 30 % of the slowdown is
+        alloc::collecti…:BTreeMap<K,V>::insert_1 under level_30 (slower); 15 % is
+        alloc::collecti…:BTreeMap<K,V>::insert_2 (slower); 53 % in 12 more functions
 
           before    5 runs, 4.00 s  ⡇                     old
           after     5 runs, 6.00 s                     ⢸  new
@@ -323,17 +408,17 @@ fn what_is_folded_is_said() {
 
         Suspects
         #  share   change  function
-        1   50 %  +900 ms  alloc::collections::btree::map::BTreeMap<K,V>::insert_1
-           slower, 10.0 ms → 910 ms (+864 ms to +936 ms), p = 0.008  │⡆       │       ⣠│
+        1   30 %  +600 ms  alloc::collections::btree::map::BTreeMap<K,V>::insert_1
+           slower, 10.0 ms → 610 ms (+576 ms to +624 ms), p = 0.008  │⡆       │       ⣠│
            level_1 › level_2 › level_3 › level_4 › level_5 › ⋮ 17 calls › level_23
            › level_24 › level_25 › level_26 › level_27 › level_28 › level_29 › level_30
            › alloc::collections::…::map::BTreeMap<K,V>::insert_1
-        2   25 %  +450 ms  alloc::collections::btree::map::BTreeMap<K,V>::insert_2
-           slower, 10.0 ms → 460 ms (+432 ms to +468 ms), p = 0.008  │⡆       │       ⣠│
+        2   15 %  +300 ms  alloc::collections::btree::map::BTreeMap<K,V>::insert_2
+           slower, 10.0 ms → 310 ms (+288 ms to +312 ms), p = 0.008  │⡆       │       ⣠│
            level_1 › level_2 › level_3 › level_4 › level_5 › ⋮ 17 calls › level_23
            › level_24 › level_25 › level_26 › level_27 › level_28 › level_29 › level_30
            › alloc::collections::…::map::BTreeMap<K,V>::insert_2
-        12 more suspects, 88 % together: --limit 0 shows all
+        12 more suspects, 53 % together: --limit 0 shows all
 
         Unexplained: +300 ms, 15 % of the change, is spread too thinly to name a
         function.
@@ -387,8 +472,8 @@ fn stages() {
         &answers::stages(),
         100,
         &expect![[r#"
-            400 ms → 560 ms (+40 %): 88 % of it is utf, which is new, called from layer (src/layer.js:77-99,
-            abc123)
+            400 ms → 560 ms (+40 %): 88 % of the change is utf, which is new, called from layer
+            (src/layer.js:77-99, abc123)
 
               before    1 run, 400 ms  ⡀                     old/run-1.json
               after     1 run, 560 ms                     ⢀  new/run-1.json

@@ -1,9 +1,9 @@
 //! Answers made by hand: one with everything a page can show, one with hostile names, one with very many contexts.
 
 use perfblame_analysis::{
-    CodeChange, CriticalGraph, CriticalNode, Diff, DiffRow, DiffTree, Estimate, Fate, FunctionView,
-    Method, PathFunction, RankedPath, RuntimeCost, SideTotals, Sides, Suspect, SuspectKind,
-    Verdict,
+    CodeChange, CriticalGraph, CriticalNode, Diff, DiffRow, DiffTree, Estimate, Fate,
+    FunctionTable, FunctionView, Method, PathFunction, RankedPath, RuntimeCost, SideTotals, Sides,
+    Suspect, SuspectKind, Verdict,
 };
 use perfblame_cct::{Layer, Metric, Unit, Warning};
 
@@ -74,6 +74,8 @@ pub fn bare() -> Diff {
         runtime: Vec::new(),
         unexplained: 0.0,
         runs_needed: None,
+        noticed: None,
+        functions: FunctionTable::default(),
         graph: None,
         paths: Vec::new(),
         stages: None,

@@ -83,7 +83,7 @@ fn everything_is_said_wide_and_narrow_light_and_dark() {
         "#1 utf",
         "map.js:57",
         "+ new",
-        "83 % of the change",
+        "83 % of the slowdown",
         "+171 ms",
         "calls 0 → 1,204",
         "added utf src/layer.js:41–58 in 3f2c1aa",
