@@ -152,7 +152,7 @@ pub fn build(work: &Work, program: &Program) -> Result<PathBuf> {
 }
 
 /// The unpacked source of a package.
-fn fetch(work: &Work, package: &str) -> Result<PathBuf> {
+pub fn fetch(work: &Work, package: &str) -> Result<PathBuf> {
     let folder = work.folder(&["source-packages", package], |folder| {
         let list = "Types: deb-src\nURIs: http://deb.debian.org/debian\nSuites: bookworm\nComponents: main\n\
                     Signed-By: /usr/share/keyrings/debian-archive-keyring.gpg\n";

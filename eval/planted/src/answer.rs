@@ -4,19 +4,21 @@
 //! cases the command line itself is asked as well, and both answers must be equal.
 
 mod cli;
+mod counts;
 mod self_difference;
 
 use std::path::Path;
 
 use anyhow::{Result, bail};
 use perfblame_analysis::{
-    Ask, Diff, DiffQuery, Loaded, Method, MinDelta, Sides, SuspectKind, Verdict, diff,
+    Ask, Diff, DiffQuery, Estimate, Loaded, Method, MinDelta, Sides, SuspectKind, Verdict, diff,
 };
 
 pub use cli::{Cli, command};
 
 use crate::base::load_files;
 use crate::program::Key;
+use self_difference::Listed;
 
 /// A method under test.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -27,16 +29,34 @@ pub enum Tested {
     CriticalGraph,
     /// ZAM's, with µ = 1 % of the total before.
     CriticalGraphOnePercent,
-    /// Functions by the difference of their mean self time.
+    /// Functions by the difference of their mean self time, those that grew by 1 % of the total before.
     SelfDifference,
+    /// The same without a threshold: the first ten, as a person reads a sorted table.
+    SelfSorted,
+    /// Functions by their sample counts: one dispersion, Student's t.
+    Counts,
 }
 
 /// The share of the total before below which the two rankings without statistics say nothing.
 pub const ONE_PERCENT: f64 = 0.01;
 
 impl Tested {
-    pub const ALL: [Self; 4] =
+    pub const ALL: [Self; 6] = [
+        Self::Suspects,
+        Self::CriticalGraph,
+        Self::CriticalGraphOnePercent,
+        Self::SelfDifference,
+        Self::SelfSorted,
+        Self::Counts,
+    ];
+
+    /// Those that drawn runs are asked about.
+    pub const ON_DRAWN_RUNS: [Self; 4] =
         [Self::Suspects, Self::CriticalGraph, Self::CriticalGraphOnePercent, Self::SelfDifference];
+
+    /// Those that recorded runs are asked about; the critical graph goes by the order of calls, which is not kept.
+    pub const ON_RECORDED_RUNS: [Self; 4] =
+        [Self::Suspects, Self::SelfDifference, Self::SelfSorted, Self::Counts];
 
     /// The word on the command line and in tables.
     pub fn name(self) -> &'static str {
@@ -45,6 +65,8 @@ impl Tested {
             Self::CriticalGraph => "critical-graph",
             Self::CriticalGraphOnePercent => "critical-graph-1%",
             Self::SelfDifference => "self-difference",
+            Self::SelfSorted => "self-sorted",
+            Self::Counts => "counts",
         }
     }
 
@@ -58,13 +80,18 @@ impl Tested {
         matches!(self, Self::CriticalGraph | Self::CriticalGraphOnePercent)
     }
 
+    /// True for what perfblame itself answers, on the command line too.
+    pub fn is_perfblame(self) -> bool {
+        self == Self::Suspects || self.prunes()
+    }
+
     fn query(self, work: Option<Sides<f64>>) -> DiffQuery {
         let (method, min_delta) = match self {
             Self::CriticalGraph => (Method::CriticalGraph, None),
             Self::CriticalGraphOnePercent => {
                 (Method::CriticalGraph, Some(MinDelta::Share(ONE_PERCENT)))
             }
-            Self::Suspects | Self::SelfDifference => (Method::Suspects, None),
+            _ => (Method::Suspects, None),
         };
         let work = work.map(|work| work.map(|work| vec![work]));
         DiffQuery { method, min_delta, work, ..DiffQuery::default() }
@@ -77,6 +104,8 @@ pub struct Answer {
     pub verdict: Verdict,
     /// What it blames, the worst first.
     pub blamed: Vec<Blamed>,
+    /// How much the total changed, where the method says it with an interval.
+    pub change: Option<Estimate>,
 }
 
 /// A function that is blamed.
@@ -85,6 +114,8 @@ pub struct Blamed {
     pub function: Key,
     /// From the root to the function.
     pub path: Vec<Key>,
+    /// The chance of it between runs of the same code, where the method says it.
+    pub p_value: Option<f64>,
 }
 
 /// Reads both sides of a case: `before` and `after` of a folder.
@@ -94,8 +125,17 @@ pub fn load_sides(folder: &Path) -> Result<Sides<Loaded>> {
 
 /// Asks a method about both sides of a case.
 pub fn ask(sides: &Sides<Loaded>, tested: Tested, work: Option<Sides<f64>>) -> Result<Answer> {
-    if tested == Tested::SelfDifference {
-        return Ok(self_difference::answer(sides, work));
+    match tested {
+        Tested::SelfDifference => {
+            let listed = Listed { least: ONE_PERCENT, most: usize::MAX };
+            return Ok(self_difference::answer(sides, work, listed));
+        }
+        Tested::SelfSorted => {
+            let listed = Listed { least: 0.0, most: 10 };
+            return Ok(self_difference::answer(sides, work, listed));
+        }
+        Tested::Counts => return Ok(counts::answer(sides)),
+        Tested::Suspects | Tested::CriticalGraph | Tested::CriticalGraphOnePercent => {}
     }
     let answer = diff(&sides.before, &sides.after, &tested.query(work), &Ask::default())?;
     if tested.prunes() && answer.graph.is_none() {
@@ -112,8 +152,9 @@ fn of_suspects(diff: &Diff) -> Answer {
     let blamed = blamed.map(|suspect| Blamed {
         function: Key::of(&suspect.function),
         path: suspect.path.iter().map(Key::of).collect(),
+        p_value: suspect.p_value,
     });
-    Answer { verdict: diff.verdict, blamed: blamed.collect() }
+    Answer { verdict: diff.verdict, blamed: blamed.collect(), change: Some(diff.change) }
 }
 
 /// The leaves of the graph, the largest difference first.
@@ -137,6 +178,7 @@ fn of_graph(diff: &Diff) -> Answer {
     let blamed = leaves.into_iter().map(|(_, row)| Blamed {
         function: Key::of(&nodes[row].function),
         path: paths[row].clone(),
+        p_value: None,
     });
-    Answer { verdict: diff.verdict, blamed: blamed.collect() }
+    Answer { verdict: diff.verdict, blamed: blamed.collect(), change: None }
 }

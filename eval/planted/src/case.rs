@@ -10,7 +10,7 @@ use perfblame_cct::Sides;
 use crate::base::Base;
 use crate::files::{self, FileFormat};
 use crate::noise::{self, Noise, Ranges};
-use crate::plant::{Planted, PlantedKind, Wanted, plant};
+use crate::plant::{Costs, Planted, PlantedKind, Wanted, plant};
 use crate::random::Random;
 
 /// What a case is to be. Its text form is its name: `self-all/5/5+5/17`.
@@ -76,6 +76,7 @@ impl Case {
             let samples = noise.samples * spec.runs.0 as f64;
             let wanted = Wanted {
                 kind: spec.kind,
+                costs: Costs::Redrawn,
                 size: f64::from(spec.percent) / 100.0,
                 places: format.tells_columns(),
                 one_sample: 1.0 / samples,

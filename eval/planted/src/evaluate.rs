@@ -1,12 +1,13 @@
 //! Many cases on all processors; the answers do not depend on which is done first.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
 use anyhow::{Result, bail};
+use perfblame_cct::Side;
 
 use crate::answer::{Answer, Cli, Tested, ask, load_sides};
 use crate::base::Base;
@@ -101,36 +102,44 @@ pub fn evaluate(specs: &[Spec], bases: &[Base], plan: &Plan) -> Result<Vec<CaseR
     if plan.check_every > 0 && cli.is_none() {
         eprintln!("the command line cannot compare here: answers are those of the library alone");
     }
-    let next = AtomicUsize::new(0);
-    let slots: Vec<Mutex<Option<Result<CaseRow>>>> =
-        specs.iter().map(|_| Mutex::new(None)).collect();
     let kept = keep::Kept::new(plan.keep.clone());
-    let work = || {
-        while let Some((number, (spec, slot))) = {
+    let rows = on_all_processors(specs, |number, spec| {
+        let check = plan.check_every > 0 && number % plan.check_every == 0;
+        one(*spec, bases, plan, cli.as_ref().filter(|_| check), &kept)
+    })?;
+    kept.finish()?;
+    Ok(rows)
+}
+
+/// Does some work for each item, in whatever order; results are in theirs. The first failure ends it: nobody needs the
+/// rest of the cases when one cannot be made.
+pub fn on_all_processors<Item: Sync, Made: Send>(
+    items: &[Item],
+    work: impl Fn(usize, &Item) -> Result<Made> + Sync,
+) -> Result<Vec<Made>> {
+    let next = AtomicUsize::new(0);
+    let slots: Vec<Mutex<Option<Result<Made>>>> = items.iter().map(|_| Mutex::new(None)).collect();
+    let take_turns = || {
+        while let Some((number, (item, slot))) = {
             let number = next.fetch_add(1, Ordering::Relaxed);
-            specs.get(number).zip(slots.get(number)).map(|both| (number, both))
+            items.get(number).zip(slots.get(number)).map(|both| (number, both))
         } {
-            let check = plan.check_every > 0 && number % plan.check_every == 0;
-            let row = one(*spec, bases, plan, cli.as_ref().filter(|_| check), &kept);
-            if row.is_err() {
-                // Nobody needs the rest of the cases when one cannot be made.
-                next.store(specs.len(), Ordering::Relaxed);
+            let made = work(number, item);
+            if made.is_err() {
+                next.store(items.len(), Ordering::Relaxed);
             }
             if let Ok(mut slot) = slot.lock() {
-                *slot = Some(row);
+                *slot = Some(made);
             }
         }
     };
-    let workers = std::thread::available_parallelism().map_or(1, usize::from).min(specs.len());
+    let workers = std::thread::available_parallelism().map_or(1, usize::from).min(items.len());
     std::thread::scope(|scope| {
         for _ in 0..workers {
-            scope.spawn(work);
+            scope.spawn(take_turns);
         }
     });
-    let rows = slots.into_iter().filter_map(|slot| slot.into_inner().ok().flatten());
-    let rows: Vec<CaseRow> = rows.collect::<Result<_>>()?;
-    kept.finish()?;
-    Ok(rows)
+    slots.into_iter().filter_map(|slot| slot.into_inner().ok().flatten()).collect()
 }
 
 fn one(
@@ -160,7 +169,7 @@ fn one(
         lap(tested.name());
     }
     for (tested, answer) in &answers {
-        if let Some(cli) = cli.filter(|_| *tested != Tested::SelfDifference) {
+        if let Some(cli) = cli.filter(|_| tested.is_perfblame()) {
             let other = cli.ask(folder.path(), *tested, work)?;
             if !same(&other, answer) {
                 bail!(
@@ -181,12 +190,24 @@ fn one(
         }
         eprint!("{text}");
     }
-    kept.keep(&case, folder.path(), &answers, &scores)?;
+    kept.keep(&keep::KeptCase::of(&case), &answers, &scores, |to| copy_sides(folder.path(), to))?;
     Ok(CaseRow { spec, standard_errors: case.standard_errors(), base: case.base, scores, seconds })
 }
 
-/// JSON has lines only where a path has them: names and components decide.
-fn same(first: &Answer, second: &Answer) -> bool {
+fn copy_sides(from: &Path, to: &Path) -> Result<()> {
+    for side in Side::BOTH.map(Side::name) {
+        std::fs::create_dir_all(to.join(side))?;
+        for entry in std::fs::read_dir(from.join(side))? {
+            let entry = entry?;
+            std::fs::copy(entry.path(), to.join(side).join(entry.file_name()))?;
+        }
+    }
+    Ok(())
+}
+
+/// True when the library and the command line say the same. JSON has lines only where a path has them: names and
+/// components decide.
+pub fn same(first: &Answer, second: &Answer) -> bool {
     let plain = |answer: &Answer| -> Vec<Vec<(String, Option<String>)>> {
         let path = |blamed: &crate::answer::Blamed| {
             blamed.path.iter().map(|key| (key.name.clone(), key.component.clone())).collect()

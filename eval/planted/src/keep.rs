@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 use anyhow::{Context, Result, bail};
-use perfblame_analysis::{FunctionView, Loaded, Side, Sides};
+use perfblame_analysis::{FunctionView, Loaded, Sides};
 use serde_json::{Value, json};
 
 use crate::answer::{Answer, Tested, command};
@@ -17,6 +17,37 @@ use crate::score::Score;
 
 /// Of each way to fail and kind, so many are kept: the next hundred say the same.
 const EACH: usize = 4;
+
+/// What is kept of a case in addition to its files.
+pub struct KeptCase<'a> {
+    pub name: String,
+    pub kind: &'static str,
+    /// What it was planted in.
+    pub base: &'a str,
+    pub truth: &'a Truth,
+    pub work: Option<Sides<f64>>,
+    pub standard_errors: Option<f64>,
+    /// Where the noise comes from, in words.
+    pub noise: String,
+    /// The crate that makes it again.
+    pub package: &'static str,
+}
+
+impl<'a> KeptCase<'a> {
+    /// A case whose noise was drawn.
+    pub fn of(case: &'a Case) -> Self {
+        Self {
+            name: case.spec.to_string(),
+            kind: case.spec.kind.name(),
+            base: &case.base,
+            truth: &case.planted.truth,
+            work: case.noise.work,
+            standard_errors: case.standard_errors(),
+            noise: format!("{:?}", case.noise),
+            package: env!("CARGO_PKG_NAME"),
+        }
+    }
+}
 
 /// What is kept where.
 pub struct Kept {
@@ -29,21 +60,21 @@ impl Kept {
         Self { folder, counts: Mutex::default() }
     }
 
-    /// Keeps a case that the first method fails.
+    /// Keeps a case that the first method fails. `write` puts the files of both sides into a folder.
     pub fn keep(
         &self,
-        case: &Case,
-        files: &Path,
+        case: &KeptCase<'_>,
         answers: &[(Tested, Answer)],
         scores: &[(Tested, Score)],
+        write: impl FnOnce(&Path) -> Result<()>,
     ) -> Result<()> {
         let (Some(folder), Some((_, score))) = (&self.folder, scores.first()) else {
             return Ok(());
         };
-        let truth = &case.planted.truth;
+        let truth = case.truth;
         let failures = failures(score, truth);
         let Some(first) = failures.first() else { return Ok(()) };
-        let category = format!("{first}/{}", case.spec.kind.name());
+        let category = format!("{first}/{}", case.kind);
         if let Ok(mut counts) = self.counts.lock() {
             let count = counts.entry(category).or_default();
             *count += 1;
@@ -51,17 +82,12 @@ impl Kept {
                 return Ok(());
             }
         }
-        let name = case.spec.to_string().replace('/', "_");
-        let folder = folder.join(first).join(name);
-        for side in Side::BOTH.map(Side::name) {
-            std::fs::create_dir_all(folder.join(side))?;
-            for entry in std::fs::read_dir(files.join(side))? {
-                let entry = entry?;
-                std::fs::copy(entry.path(), folder.join(side).join(entry.file_name()))?;
-            }
-        }
+        let folder = folder.join(first).join(case.name.replace('/', "_"));
+        std::fs::create_dir_all(&folder)?;
+        write(&folder)?;
         let commands: Vec<String> = (answers.iter())
-            .map(|(tested, _)| command(&folder, *tested, case.noise.work))
+            .filter(|(tested, _)| tested.is_perfblame())
+            .map(|(tested, _)| command(&folder, *tested, case.work))
             .collect();
         let answers: Vec<Value> = (answers.iter())
             .map(|(tested, answer)| {
@@ -73,21 +99,21 @@ impl Kept {
             })
             .collect();
         let text = json!({
-            "case": case.spec.to_string(),
+            "case": case.name,
             "base": case.base,
             "failures": failures,
             "size": truth.size,
-            "standard_errors": case.standard_errors(),
+            "standard_errors": case.standard_errors,
             "expected": format!("{:?}", truth.expected).to_lowercase(),
             "causes": truth.causes.iter().map(|cause| json!({
                 "functions": cause.functions.iter().map(key_json).collect::<Vec<_>>(),
                 "paths": cause.paths.iter().map(|path| path_json(path)).collect::<Vec<_>>(),
             })).collect::<Vec<_>>(),
             "decoys": truth.decoys.iter().map(key_json).collect::<Vec<_>>(),
-            "noise": format!("{:?}", case.noise),
+            "noise": case.noise,
             "answers": answers,
             "commands": commands,
-            "again": format!("cargo run --release -p perfblame-eval-planted -- --case {} --verbose", case.spec),
+            "again": format!("cargo run --release -p {} -- --case {} --verbose", case.package, case.name),
         });
         let path = folder.join("truth.json");
         std::fs::write(&path, format!("{text:#}\n")).with_context(|| path.display().to_string())
@@ -154,12 +180,19 @@ pub fn line(case: &Case) -> String {
     if let Some(errors) = case.standard_errors() {
         let _ = write!(line, ", {errors:.1} standard errors");
     }
-    for cause in &truth.causes {
-        let function = cause.functions.first().map(shown).unwrap_or_default();
-        let _ = write!(line, "; cause {function} in {} contexts", cause.paths.len());
-    }
+    line.push_str(&causes(truth));
     line.push('\n');
     line
+}
+
+/// What is planted, to be read after a comma.
+pub fn causes(truth: &Truth) -> String {
+    let mut text = String::new();
+    for cause in &truth.causes {
+        let function = cause.functions.first().map(shown).unwrap_or_default();
+        let _ = write!(text, "; cause {function} in {} contexts", cause.paths.len());
+    }
+    text
 }
 
 /// What a method says of it, in a line.

@@ -204,9 +204,19 @@ struct Site<'a> {
     random: &'a mut Random,
 }
 
+/// What the program costs before anything is planted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Costs {
+    /// Another program each time: the real tree, costs drawn around the real ones.
+    Redrawn,
+    /// What was recorded.
+    AsRecorded,
+}
+
 /// What is to be planted.
 pub struct Wanted {
     pub kind: PlantedKind,
+    pub costs: Costs,
     /// The effect, as part of the whole before.
     pub size: f64,
     /// Files say where functions start.
@@ -217,14 +227,15 @@ pub struct Wanted {
 
 /// Plants something into a program; none when this program has no place for it.
 pub fn plant(base: &Program, wanted: &Wanted, random: &mut Random) -> Option<Planted> {
-    let Wanted { kind, size, places, one_sample } = *wanted;
+    let Wanted { kind, costs, size, places, one_sample } = *wanted;
     if kind.needs_places() && !places {
         return None;
     }
     let mut before = base.clone();
-    // Another program each time: the real tree, other costs.
-    for node in &mut before.nodes {
-        node.weight *= random.factor(0.5);
+    if costs == Costs::Redrawn {
+        for node in &mut before.nodes {
+            node.weight *= random.factor(0.5);
+        }
     }
     let total = before.total();
     let expected = before.inclusive().iter().map(|cost| cost / total / one_sample).collect();

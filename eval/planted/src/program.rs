@@ -5,7 +5,7 @@
 
 use hashbrown::HashMap;
 use perfblame_analysis::{FunctionView, Loaded};
-use perfblame_cct::{Layer, MetricId, TRUNCATED};
+use perfblame_cct::{Layer, MetricId, NodeId, RunSet, TRUNCATED};
 
 /// A function as files name it.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -99,11 +99,12 @@ pub struct Program {
 impl Program {
     /// What is loaded, without stacks whose beginning is missing and contexts that cost nothing.
     pub fn of(loaded: &Loaded) -> Self {
-        let set = &loaded.runs;
-        let metric = (0..set.metrics.len())
-            .map(MetricId::new)
-            .find(|metric| set.runs.iter().any(|run| run.cells.total(*metric) != 0));
-        let Some(metric) = metric else { return Self::default() };
+        Self::with_nodes(&loaded.runs).0
+    }
+
+    /// The same, and the node of each context.
+    pub fn with_nodes(set: &RunSet) -> (Self, Vec<NodeId>) {
+        let Some(metric) = first_metric(set) else { return Default::default() };
         let mut weights = vec![0i64; set.tree.len()];
         for run in &set.runs {
             for (node, _, value) in run.cells.of(metric) {
@@ -113,6 +114,7 @@ impl Program {
         let inclusive = set.tree.inclusive(&weights);
         let symbols = &set.symbols;
         let mut program = Self::default();
+        let mut nodes = Vec::new();
         let mut known = HashMap::new();
         let mut rows: Vec<Option<usize>> = vec![None; set.tree.len()];
         for node in set.tree.nodes() {
@@ -140,6 +142,7 @@ impl Program {
                 program.functions.len() - 1
             });
             rows[node.index()] = Some(program.nodes.len());
+            nodes.push(node);
             program.nodes.push(Node {
                 parent: parent.and_then(|parent| rows[parent.index()]),
                 function,
@@ -147,7 +150,7 @@ impl Program {
                 place: node.index() as f64,
             });
         }
-        program
+        (program, nodes)
     }
 
     /// The function of a context.
@@ -229,6 +232,13 @@ impl Program {
             .filter(|node| good[*node] && self.function_of(*node).is_code())
             .collect()
     }
+}
+
+/// The metric that a comparison takes when nobody names one: the first that has values.
+pub fn first_metric(set: &RunSet) -> Option<MetricId> {
+    (0..set.metrics.len())
+        .map(MetricId::new)
+        .find(|metric| set.runs.iter().any(|run| run.cells.total(*metric) != 0))
 }
 
 /// A context and everything below it, where callees are known already.

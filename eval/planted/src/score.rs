@@ -26,6 +26,8 @@ pub struct Score {
     /// Calls between the end of each path that leads to a cause and the cause, added up.
     pub distance: usize,
     pub first_right: bool,
+    /// One of the first three blamed functions is a cause.
+    pub among_three: bool,
     pub verdict_right: bool,
     /// Something is blamed, or called regressed, where nothing is slower.
     pub false_alarm: bool,
@@ -55,6 +57,7 @@ pub fn score(answer: &Answer, truth: &Truth, runs: (usize, usize), tested: Teste
         path_right: 0,
         distance: 0,
         first_right: false,
+        among_three: false,
         verdict_right: match truth.expected {
             Expected::Regressed => answer.verdict == Verdict::Regressed,
             Expected::Improved => answer.verdict == Verdict::Improved,
@@ -76,6 +79,7 @@ pub fn score(answer: &Answer, truth: &Truth, runs: (usize, usize), tested: Teste
         score.path_right += usize::from(distance.is_some());
         score.distance += distance.unwrap_or(0);
         score.first_right |= row == 0 && node;
+        score.among_three |= row < 3 && node;
         let decoy = truth.decoys.iter().any(|decoy| decoy.is_meant_by(&blamed.function));
         score.decoy_blamed |= decoy && distance.is_none();
     }
@@ -146,6 +150,7 @@ pub struct Sum {
     /// Over paths that lead to a cause.
     pub distance: Rate,
     pub first_right: Rate,
+    pub among_three: Rate,
     pub verdict_right: Rate,
     pub inconclusive: Rate,
     pub false_alarm: Rate,
@@ -161,6 +166,7 @@ impl Sum {
         self.path_precision.add(score.path_right, score.leaves);
         self.distance.add(score.distance, score.path_right);
         self.first_right.add(score.first_right.into(), usize::from(score.causes > 0));
+        self.among_three.add(score.among_three.into(), usize::from(score.causes > 0));
         self.verdict_right.add(score.verdict_right.into(), 1);
         self.inconclusive.add((score.verdict == Verdict::Inconclusive).into(), 1);
         self.false_alarm.add(score.false_alarm.into(), 1);
@@ -178,7 +184,7 @@ mod tests {
 
     fn blamed(path: &[&str]) -> Blamed {
         let path: Vec<Key> = path.iter().map(|name| key(name)).collect();
-        Blamed { function: path.last().cloned().unwrap(), path }
+        Blamed { function: path.last().cloned().unwrap(), path, p_value: None }
     }
 
     fn truth() -> Truth {
@@ -197,12 +203,14 @@ mod tests {
         let answer = Answer {
             verdict: Verdict::Regressed,
             blamed: vec![blamed(&["root", "query"]), blamed(&["root", "draw"])],
+            change: None,
         };
         let score = score(&answer, &truth(), (3, 3), Tested::Suspects);
         assert_eq!((score.node_found, score.path_found), (0, 1));
         assert_eq!((score.node_right, score.path_right, score.leaves), (0, 1, 2));
         assert_eq!(score.distance, 2);
         assert!(score.decoy_blamed && score.verdict_right && !score.first_right);
+        assert!(!score.among_three);
     }
 
     #[test]
@@ -210,10 +218,12 @@ mod tests {
         let answer = Answer {
             verdict: Verdict::Inconclusive,
             blamed: vec![blamed(&["main", "utf"]), blamed(&["root", "other"])],
+            change: None,
         };
         let score = score(&answer, &truth(), (3, 3), Tested::Suspects);
         assert_eq!((score.node_found, score.node_right, score.distance), (1, 1, 0));
         assert!(score.first_right && !score.verdict_right && !score.decoy_blamed);
+        assert!(score.among_three);
     }
 
     #[test]

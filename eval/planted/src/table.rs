@@ -219,7 +219,8 @@ pub fn method_table(text: &mut String, methods: &[Tested], of: impl Fn(Tested) -
     );
 }
 
-fn grid(
+/// A table with a name and cells in each row.
+pub fn grid(
     text: &mut String,
     corner: &str,
     heads: &[String],
@@ -234,7 +235,7 @@ fn grid(
 }
 
 /// `97.5 % (94–99)`: the rate and where the true one lies with 95 % confidence.
-fn rate(rate: Rate) -> String {
+pub fn rate(rate: Rate) -> String {
     match (rate.value(), rate.interval()) {
         (Some(value), Some((low, high))) => {
             format!("{:.1} % ({:.0}–{:.0})", value * 100.0, low * 100.0, high * 100.0)

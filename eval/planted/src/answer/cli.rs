@@ -85,7 +85,8 @@ fn parse(answer: &Value, tested: Tested) -> Result<Answer> {
         other => bail!("unknown verdict {other:?}"),
     };
     let blamed = if tested.prunes() { leaves(answer) } else { suspects(answer) };
-    Ok(Answer { verdict, blamed: blamed.context("JSON of perfblame diff")? })
+    // Figures are those of the library: names and verdict decide whether both say the same.
+    Ok(Answer { verdict, blamed: blamed.context("JSON of perfblame diff")?, change: None })
 }
 
 fn key(value: &Value) -> Option<Key> {
@@ -104,7 +105,8 @@ fn suspects(answer: &Value) -> Option<Vec<Blamed>> {
                 suspect["path"].as_array()?.iter().map(key).collect::<Option<_>>()?;
             // The last of the path is the suspect, and says in which line it starts.
             let line = path.last().and_then(|last| last.line);
-            Some(Blamed { function: Key { line, ..key(suspect)? }, path })
+            let p_value = suspect["p_value"].as_f64();
+            Some(Blamed { function: Key { line, ..key(suspect)? }, path, p_value })
         })
         .collect()
 }
@@ -120,7 +122,7 @@ fn leaves(answer: &Value) -> Option<Vec<Blamed>> {
             path.push(key(node)?);
         }
         if parent.is_some() && node["cause"].as_bool()? {
-            let blamed = Blamed { function: key(node)?, path: path.clone() };
+            let blamed = Blamed { function: key(node)?, path: path.clone(), p_value: None };
             leaves.push((node["delta"].as_f64()?, row, blamed));
         }
         paths.push((node["id"].as_u64()?, path));

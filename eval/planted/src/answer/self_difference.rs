@@ -5,11 +5,20 @@ use perfblame_analysis::{FunctionView, Loaded, Sides, Verdict};
 use perfblame_cct::{MetricId, RunSet};
 
 use super::{Answer, Blamed, ONE_PERCENT};
-use crate::program::Key;
+use crate::program::{Key, first_metric};
 
-/// Functions whose mean self time grew by at least 1 % of the total before, the largest first, each with the context
-/// that grew most. Regressed when the mean total grew by at least 1 %.
-pub fn answer(sides: &Sides<Loaded>, work: Option<Sides<f64>>) -> Answer {
+/// What of the ranking is listed.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Listed {
+    /// Functions that grew by less than this part of the total before are left out.
+    pub least: f64,
+    /// No more than this.
+    pub most: usize,
+}
+
+/// Functions by how much their mean self time grew, the largest first, each with its heaviest context. Regressed when
+/// the mean total grew by at least 1 %.
+pub fn answer(sides: &Sides<Loaded>, work: Option<Sides<f64>>, listed: Listed) -> Answer {
     let work = work.unwrap_or(Sides::same(1.0));
     let before = means(&sides.before.runs, 1.0);
     let after = means(&sides.after.runs, work.before / work.after);
@@ -25,19 +34,20 @@ pub fn answer(sides: &Sides<Loaded>, work: Option<Sides<f64>>) -> Answer {
     let mut grown: Vec<(f64, usize)> = (after.own.iter().enumerate())
         .filter(|(row, _)| !after.keys[*row].1)
         .map(|(row, own)| (own - known.get(&after.keys[row].0).copied().unwrap_or(0.0), row))
-        .filter(|(grown, _)| *grown >= ONE_PERCENT * total_before)
+        .filter(|(grown, _)| *grown > 0.0 && *grown >= listed.least * total_before)
         .collect();
     grown.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
-    let blamed = grown.into_iter().map(|(_, row)| Blamed {
+    let blamed = grown.into_iter().take(listed.most).map(|(_, row)| Blamed {
         function: after.keys[row].0.clone(),
         path: after.heaviest(&sides.after.runs, row),
+        p_value: None,
     });
     let verdict = match total_after - total_before {
         change if change >= ONE_PERCENT * total_before => Verdict::Regressed,
         change if change <= -ONE_PERCENT * total_before => Verdict::Improved,
         _ => Verdict::Unchanged,
     };
-    Answer { verdict, blamed: blamed.collect() }
+    Answer { verdict, blamed: blamed.collect(), change: None }
 }
 
 struct Means {
@@ -64,10 +74,7 @@ impl Means {
 }
 
 fn means(set: &RunSet, factor: f64) -> Means {
-    let metric = (0..set.metrics.len())
-        .map(MetricId::new)
-        .find(|metric| set.runs.iter().any(|run| run.cells.total(*metric) != 0))
-        .unwrap_or_else(|| MetricId::new(0));
+    let metric = first_metric(set).unwrap_or_else(|| MetricId::new(0));
     let keys: Vec<(Key, bool)> = (set.symbols.functions())
         .map(|(id, function)| {
             let pseudo = matches!(
