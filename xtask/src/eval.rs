@@ -12,6 +12,19 @@ pub fn planted(options: &[&str]) -> Result<()> {
     shell::run("cargo", &[&run[..], options].concat())
 }
 
+/// Slowdowns planted into recorded runs. Without options all cases are run and the document is rewritten; `--record`
+/// records the runs.
+pub fn recorded(options: &[&str]) -> Result<()> {
+    if options.iter().any(|option| option.starts_with("--record")) {
+        setup::browser()?;
+    }
+    shell::run("cargo", &["build", "--release", "--package", "perfblame"])?;
+    let run = ["run", "--release", "--quiet", "--package", "perfblame-eval-recorded", "--"];
+    let document = &["--out", "docs/eval-recorded.md"][..];
+    let options = if options.is_empty() { document } else { options };
+    shell::run("cargo", &[&run[..], options].concat())
+}
+
 /// The experiment of the PARCS paper. Without options all programs are run and the document is rewritten; a start that
 /// was interrupted goes on.
 pub fn parcs(options: &[&str]) -> Result<()> {

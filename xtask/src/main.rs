@@ -35,6 +35,9 @@ usage: cargo xtask <command>
   eval parcs [OPTION…]
                     rerun the PARCS experiment on real Java programs and rewrite docs/eval-parcs.md; continues
                     where it stopped; takes the options of perfblame-eval-parcs
+  eval recorded [OPTION…]
+                    plant slowdowns into recorded runs of real programs and rewrite docs/eval-recorded.md, or record
+                    the runs with `--record busy` or `--record quiet`; takes the options of perfblame-eval-recorded
   eval zam [OPTION…]
                     inject slowdowns into web applications, record visits and rewrite docs/eval-zam.md; continues
                     where it stopped; takes the options of perfblame-eval-zam
@@ -57,6 +60,7 @@ fn main() -> Result<()> {
         ["eval", "introperf", rest @ ..] => eval::introperf(rest),
         ["eval", "parcs", rest @ ..] => eval::parcs(rest),
         ["eval", "planted", rest @ ..] => eval::planted(rest),
+        ["eval", "recorded", rest @ ..] => eval::recorded(rest),
         ["eval", "zam", rest @ ..] => eval::zam(rest),
         ["fuzz", rest @ ..] => fuzz::run(rest),
         ["bless"] => bless::run(),

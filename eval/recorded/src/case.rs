@@ -1,0 +1,192 @@
+//! One case: the runs of a program split into two sides at random, and what is planted into one of them.
+
+use std::fmt;
+use std::str::FromStr;
+
+use anyhow::{Context, Result, bail};
+use perfblame_analysis::Loaded;
+use perfblame_cct::{RunSet, Side, Sides};
+use perfblame_eval_planted::plant::{Costs, Planted, PlantedKind, Wanted, plant};
+use perfblame_eval_planted::random::Random;
+
+use crate::pool::Pool;
+use crate::splice::{self, Addition};
+
+/// What a case is to be. Its text form is its name: `busy/lua/self-all/0.5/5+5/17`.
+///
+/// The runs take no part in what is drawn: the case with three runs a side is that with two and one more run each, so
+/// that power by number of runs compares like with like.
+#[derive(Clone, PartialEq, PartialOrd, Debug)]
+pub struct Spec {
+    pub condition: String,
+    pub program: String,
+    pub kind: PlantedKind,
+    /// Planted effect, in thousandths of the whole before; 0 where none is planted.
+    pub per_mille: u32,
+    /// Runs on each side.
+    pub runs: (usize, usize),
+    pub index: usize,
+}
+
+impl Spec {
+    /// The planted effect in percent.
+    pub fn percent(&self) -> f64 {
+        f64::from(self.per_mille) / 10.0
+    }
+
+    /// The name of what is drawn, without the number of runs.
+    fn drawn(&self) -> String {
+        let Self { condition, program, kind, index, .. } = self;
+        format!("{condition}/{program}/{}/{}/{index}", kind.name(), self.percent())
+    }
+}
+
+impl fmt::Display for Spec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { condition, program, kind, runs, index, .. } = self;
+        let (kind, percent) = (kind.name(), self.percent());
+        write!(f, "{condition}/{program}/{kind}/{percent}/{}+{}/{index}", runs.0, runs.1)
+    }
+}
+
+impl FromStr for Spec {
+    type Err = anyhow::Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        let parts: Vec<&str> = text.split('/').collect();
+        let [condition, program, kind, percent, runs, index] = parts.as_slice() else {
+            bail!("a case is named like busy/lua/self-all/0.5/5+5/17, not {text}");
+        };
+        let kind =
+            PlantedKind::from_name(kind).with_context(|| format!("no kind is called {kind}"))?;
+        let (before, after) = runs.split_once('+').context("runs are written as 5+5")?;
+        Ok(Self {
+            condition: (*condition).to_owned(),
+            program: (*program).to_owned(),
+            kind,
+            per_mille: (percent.parse::<f64>()? * 10.0).round() as u32,
+            runs: (before.parse()?, after.parse()?),
+            index: index.parse()?,
+        })
+    }
+}
+
+/// Contexts are planted in that have so many samples in this many runs: cheaper ones are `unseen`.
+const SEEN_IN_RUNS: f64 = 3.0;
+
+/// A case with everything decided.
+pub struct Case<'a> {
+    pub spec: Spec,
+    pub pool: &'a Pool,
+    pub planted: Planted,
+    /// Runs of the pool, by side.
+    pub runs: Sides<Vec<usize>>,
+    /// The function whose variation the planted cost has, as a row of the pool's functions.
+    pub donor: Option<usize>,
+    seed: u64,
+}
+
+impl<'a> Case<'a> {
+    /// Decides everything about a case; none when the program has no place for it, or too few runs.
+    pub fn draw(spec: &Spec, seed: u64, pool: &'a Pool) -> Option<Self> {
+        let mut random = Random::named(seed, &spec.drawn());
+        let mut order: Vec<usize> = (0..pool.runs()).collect();
+        random.shuffle(&mut order);
+        let (before, after) = order.split_at(order.len() / 2);
+        let wanted = Wanted {
+            kind: spec.kind,
+            costs: Costs::AsRecorded,
+            size: f64::from(spec.per_mille) / 1000.0,
+            places: false,
+            one_sample: 1.0 / (pool.samples() * SEEN_IN_RUNS),
+        };
+        let planted = plant(&pool.tree, &wanted, &mut random)?;
+        let donor = donor(pool, &planted, &mut random);
+        let runs = Sides {
+            before: before.get(..spec.runs.0)?.to_vec(),
+            after: after.get(..spec.runs.1)?.to_vec(),
+        };
+        Some(Self { spec: spec.clone(), pool, planted, runs, donor, seed })
+    }
+
+    /// How much the total of a run changes, in the unit that users see.
+    pub fn change(&self) -> f64 {
+        let Planted { before, after, .. } = &self.planted;
+        let metric = &self.pool.set.metrics[self.pool.metric.index()];
+        (after.total() - before.total()) / self.pool.runs() as f64 * metric.shown(1)
+    }
+
+    /// The runs of a side, as if they had been recorded so.
+    pub fn side(&self, side: Side) -> RunSet {
+        let pool = self.pool;
+        let added = |run: usize| match (side, self.donor) {
+            (Side::After, Some(donor)) => Addition {
+                relative: relative(&pool.own[donor], run),
+                calls: self.spec.kind == PlantedKind::MoreCalls,
+            },
+            _ => Addition { relative: 0.0, calls: false },
+        };
+        let runs: Vec<splice::PlantedRun> = (self.runs[side].iter())
+            .map(|run| {
+                let name = format!("run {run} of {} {}", side.name(), self.spec.drawn());
+                let mut random = Random::named(self.seed, &name);
+                splice::run(pool, &self.planted, side, *run, &added(*run), &mut random)
+            })
+            .collect();
+        splice::assemble(pool, &self.planted, side, runs)
+    }
+
+    /// Both sides, as files of them would be loaded.
+    pub fn sides(&self) -> Sides<Loaded> {
+        Sides::of(|side| {
+            let name = |run: &usize| format!("{}/run-{}", side.name(), run + 1);
+            Loaded { names: self.runs[side].iter().map(name).collect(), runs: self.side(side) }
+        })
+    }
+}
+
+/// The cost of a run relative to the mean of all runs.
+fn relative(costs: &[f64], run: usize) -> f64 {
+    let mean = costs.iter().sum::<f64>() / costs.len().max(1) as f64;
+    if mean > 0.0 { costs[run] / mean } else { 1.0 }
+}
+
+/// How many times as much or as little as the planted cost a function may cost to lend its variation.
+const ALIKE: f64 = 2.0;
+
+/// A real function of the program that costs about what is planted: samples of functions that cost less vary more. None
+/// where nothing is added.
+fn donor(pool: &Pool, planted: &Planted, random: &mut Random) -> Option<usize> {
+    let amount = splice::added(planted).iter().map(|(_, cost)| cost).sum::<f64>();
+    if amount <= 0.0 {
+        return None;
+    }
+    let culprits: Vec<usize> =
+        planted.causes.iter().flatten().map(|row| planted.after.nodes[*row].function).collect();
+    let far = |function: usize| {
+        let cost: f64 = pool.own[function].iter().sum();
+        if cost > 0.0 { (cost / amount).ln().abs() } else { f64::INFINITY }
+    };
+    let mut functions: Vec<usize> = (0..pool.tree.functions.len())
+        .filter(|row| pool.tree.functions[*row].is_code() && far(*row).is_finite())
+        .filter(|row| !culprits.contains(row))
+        .collect();
+    functions.sort_by(|one, other| far(*one).total_cmp(&far(*other)).then(one.cmp(other)));
+    let alike = functions.iter().take_while(|row| far(**row) <= ALIKE.ln()).count();
+    functions.truncate(alike.max(3));
+    random.pick(&functions).copied()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_says_all_about_a_case() {
+        let name = "busy/lua/self-all/0.5/5+3/17";
+        let spec: Spec = name.parse().unwrap();
+        assert_eq!(spec.to_string(), name);
+        assert_eq!((spec.per_mille, spec.runs, spec.index), (5, (5, 3), 17));
+        assert!("lua/self-all/5".parse::<Spec>().is_err());
+    }
+}
