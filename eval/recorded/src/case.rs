@@ -81,8 +81,8 @@ pub struct Case<'a> {
     pub planted: Planted,
     /// Runs of the pool, by side.
     pub runs: Sides<Vec<usize>>,
-    /// The function whose variation the planted cost has, as a row of the pool's functions.
-    pub donor: Option<usize>,
+    /// Functions whose variation the planted cost has, as rows of the pool's functions.
+    pub donors: Vec<usize>,
     seed: u64,
 }
 
@@ -101,12 +101,12 @@ impl<'a> Case<'a> {
             one_sample: 1.0 / (pool.samples() * SEEN_IN_RUNS),
         };
         let planted = plant(&pool.tree, &wanted, &mut random)?;
-        let donor = donor(pool, &planted, &mut random);
+        let donors = donors(pool, &planted, &mut random);
         let runs = Sides {
             before: before.get(..spec.runs.0)?.to_vec(),
             after: after.get(..spec.runs.1)?.to_vec(),
         };
-        Some(Self { spec: spec.clone(), pool, planted, runs, donor, seed })
+        Some(Self { spec: spec.clone(), pool, planted, runs, donors, seed })
     }
 
     /// How much the total of a run changes, in the unit that users see.
@@ -119,12 +119,15 @@ impl<'a> Case<'a> {
     /// The runs of a side, as if they had been recorded so.
     pub fn side(&self, side: Side) -> RunSet {
         let pool = self.pool;
-        let added = |run: usize| match (side, self.donor) {
-            (Side::After, Some(donor)) => Addition {
-                relative: relative(&pool.own[donor], run),
-                calls: self.spec.kind == PlantedKind::MoreCalls,
-            },
-            _ => Addition { relative: 0.0, calls: false },
+        let lent: Vec<f64> = (0..pool.runs())
+            .map(|run| self.donors.iter().map(|donor| pool.own[*donor][run]).sum())
+            .collect();
+        let added = |run: usize| {
+            if side == Side::Before || self.donors.is_empty() {
+                return Addition { relative: 0.0, calls: false };
+            }
+            let calls = self.spec.kind == PlantedKind::MoreCalls;
+            Addition { relative: relative(&lent, run), calls }
         };
         let runs: Vec<splice::PlantedRun> = (self.runs[side].iter())
             .map(|run| {
@@ -154,27 +157,40 @@ fn relative(costs: &[f64], run: usize) -> f64 {
 /// How many times as much or as little as the planted cost a function may cost to lend its variation.
 const ALIKE: f64 = 2.0;
 
-/// A real function of the program that costs about what is planted: samples of functions that cost less vary more. None
-/// where nothing is added.
-fn donor(pool: &Pool, planted: &Planted, random: &mut Random) -> Option<usize> {
+/// Real functions of the program that together cost about what is planted: samples of what costs less vary more. Mostly
+/// one function; several where none is as heavy. None where nothing is added.
+fn donors(pool: &Pool, planted: &Planted, random: &mut Random) -> Vec<usize> {
     let amount = splice::added(planted).iter().map(|(_, cost)| cost).sum::<f64>();
     if amount <= 0.0 {
-        return None;
+        return Vec::new();
     }
     let culprits: Vec<usize> =
         planted.causes.iter().flatten().map(|row| planted.after.nodes[*row].function).collect();
-    let far = |function: usize| {
-        let cost: f64 = pool.own[function].iter().sum();
-        if cost > 0.0 { (cost / amount).ln().abs() } else { f64::INFINITY }
-    };
+    let cost = |function: usize| pool.own[function].iter().sum::<f64>();
     let mut functions: Vec<usize> = (0..pool.tree.functions.len())
-        .filter(|row| pool.tree.functions[*row].is_code() && far(*row).is_finite())
+        .filter(|row| pool.tree.functions[*row].is_code() && cost(*row) > 0.0)
         .filter(|row| !culprits.contains(row))
         .collect();
-    functions.sort_by(|one, other| far(*one).total_cmp(&far(*other)).then(one.cmp(other)));
-    let alike = functions.iter().take_while(|row| far(**row) <= ALIKE.ln()).count();
-    functions.truncate(alike.max(3));
-    random.pick(&functions).copied()
+    let far = |row: usize| (cost(row) / amount).ln().abs();
+    let alike: Vec<usize> =
+        functions.iter().copied().filter(|row| far(*row) <= ALIKE.ln()).collect();
+    if let Some(one) = random.pick(&alike) {
+        return vec![*one];
+    }
+    random.shuffle(&mut functions);
+    let heavier = functions.iter().copied().filter(|row| cost(*row) > amount);
+    let lightest = heavier.min_by(|one, other| cost(*one).total_cmp(&cost(*other)));
+    let whole: f64 = functions.iter().map(|row| cost(*row)).sum();
+    if let Some(lightest) = lightest.filter(|_| whole > amount) {
+        return vec![lightest];
+    }
+    let mut sum = 0.0;
+    let reaches = |row: &usize| {
+        let goes_on = sum < amount;
+        sum += cost(*row);
+        goes_on
+    };
+    functions.into_iter().take_while(reaches).collect()
 }
 
 #[cfg(test)]

@@ -200,12 +200,12 @@ fn kept_case<'a>(case: &'a Case<'_>) -> KeptCase<'a> {
         .runs
         .as_ref()
         .map(|runs| runs.iter().map(|run| (run + 1).to_string()).collect::<Vec<_>>().join(" "));
-    let function = |row: usize| case.pool.tree.functions[row].name.clone();
+    let donors = case.donors.iter().map(|row| case.pool.tree.functions[*row].name.as_str());
     let noise = format!(
         "runs {} before, {} after; the planted cost varies as {}",
         runs.before,
         runs.after,
-        case.donor.map_or_else(|| "nothing".to_owned(), function)
+        donors.collect::<Vec<_>>().join(" and ")
     );
     KeptCase {
         name: case.spec.to_string(),

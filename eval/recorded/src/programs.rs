@@ -56,6 +56,11 @@ awk -v lines=3000 -f text.awk > text; mkdir files
 echo '#define DEB_HOST_MULTIARCH "any"' > lua5.4-deb-multiarch.h
 gcc -O2 -g -w -I. -DLUA_USE_POSIX $(ls $SOURCE/src/*.c | grep -v luac.c) -o words -lm"#;
 
+const ZLIB: &str = r"
+awk -v lines=60000 -f text.awk > text
+gcc -O2 -g -w -DHAVE_UNISTD_H -I$SOURCE $SOURCE/*.c $SOURCE/test/minigzip.c -o minigzip
+grep -m1 -o 'ZLIB_VERSION.*' $SOURCE/zlib.h > version";
+
 const PYTHON: &str =
     "python=$(python3 -c 'import sys; print(sys.executable)'); export PYTHONPATH=lib";
 
@@ -98,10 +103,9 @@ pub const PROGRAMS: &[Recorded] = &[
         how: How::Script {
             source: Some("zlib"),
             files: &[file!("text.awk")],
-            prepare: "awk -v lines=60000 -f text.awk > text
-                gcc -O2 -g -w -DHAVE_UNISTD_H -I$SOURCE $SOURCE/*.c $SOURCE/test/minigzip.c -o minigzip
-                grep -m1 -o 'ZLIB_VERSION.*' $SOURCE/zlib.h > version",
-            record: "$PERFBLAME record native --quiet -o $OUT -- sh -c 'exec ./minigzip -6 < text > text.gz'",
+            prepare: ZLIB,
+            record: "$PERFBLAME record native --call-graph dwarf,32768 --quiet -o $OUT -- \
+                sh -c 'exec ./minigzip -6 < text > text.gz'",
             version: "cat version",
         },
     },
@@ -174,12 +178,12 @@ pub const PROGRAMS: &[Recorded] = &[
     Recorded {
         name: "ecj-calls",
         what: "Eclipse's compiler for Java compiles a small library",
-        profiler: "perfblame's Java agent (`perfblame record java --exact`), every call",
+        profiler: "perfblame's Java agent (`perfblame record java --exact`), every call of the parser",
         how: How::Script {
             source: None,
             files: &[],
             prepare: ECJ,
-            record: "$PERFBLAME record java --exact --agent $AGENT --packages org.eclipse.jdt --quiet -o $OUT -- \
+            record: "$PERFBLAME record java --exact --agent $AGENT --packages org.eclipse.jdt.internal.compiler.parser --quiet -o $OUT -- \
                 java -jar ecj-3.36.0.jar -17 -nowarn -proc:none -d none small || true",
             version: "echo ecj 3.36.0; java -version 2>&1 | head -1",
         },
@@ -285,15 +289,16 @@ pub const PROGRAMS: &[Recorded] = &[
         },
     },
     Recorded {
-        name: "lua-instructions",
-        what: "Lua, built from Debian's source as `words`, counts, sorts and rewrites words; its hashes are seeded at random",
+        name: "zlib-instructions",
+        what: "zlib's minigzip, built from Debian's source, compresses words",
         profiler: "callgrind, every instruction",
         how: How::Script {
-            source: Some("lua5.4"),
-            files: &[file!("text.awk"), file!("words.lua")],
-            prepare: LUA,
-            record: "head -300 text > few; valgrind -q --tool=callgrind --callgrind-out-file=$OUT/callgrind.out ./words words.lua few 1",
-            version: "./words -v; valgrind --version",
+            source: Some("zlib"),
+            files: &[file!("text.awk")],
+            prepare: ZLIB,
+            record: "head -4000 text > few; valgrind -q --tool=callgrind --callgrind-out-file=$OUT/callgrind.out \
+                ./minigzip -6 < few > few.gz",
+            version: "cat version; valgrind --version",
         },
     },
 ];

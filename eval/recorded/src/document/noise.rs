@@ -50,7 +50,7 @@ pub fn table(pools: &[Pool], folder: &Path) -> Result<String> {
     }
     let mut text = String::new();
     grid(&mut text, "program", &heads.map(str::to_owned), rows.into_iter());
-    text.push_str("Varies by: the standard deviation over the runs, as part of the mean; for functions the median over those with at least 20 samples a run. Load average: the least and the most at the start of a run. Waited: the part of the time in which something on the machine waited for a processor.\n");
+    text.push_str("Varies by: the standard deviation over the runs, as part of the mean; for functions the median over those with at least 20 samples a run. Load average: the lowest and the highest at the start of a run. Waited: the part of the time in which something on the machine waited for a processor.\n");
     Ok(text)
 }
 
