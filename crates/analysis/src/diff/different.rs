@@ -140,7 +140,7 @@ fn factor_of_all(amounts: &[Sides<f64>]) -> Option<f64> {
         return None;
     }
     let factor = whole.after / whole.before;
-    if factor.max(1.0 / factor) < ANOTHER_AMOUNT {
+    if !is_large(factor) {
         return None;
     }
     let (mut overlap, mut notable) = (0.0, 0);
@@ -155,7 +155,12 @@ fn factor_of_all(amounts: &[Sides<f64>]) -> Option<f64> {
     (overlap >= ALIKE && notable >= FEWEST_FUNCTIONS).then_some(factor)
 }
 
-/// How often each function was called in a mean run, where both sides counted that.
+/// True for a factor between amounts of work that is not just a slowdown.
+fn is_large(factor: f64) -> bool {
+    factor.max(1.0 / factor) >= ANOTHER_AMOUNT
+}
+
+/// How often each function was called in a mean run, where both sides counted that; nothing where that is about as often.
 fn calls(joint: &Joint, sets: Sides<&RunSet>) -> Option<Vec<Sides<f64>>> {
     let exact = |set: &RunSet| {
         let id = set.metric("calls")?;
@@ -163,6 +168,14 @@ fn calls(joint: &Joint, sets: Sides<&RunSet>) -> Option<Vec<Sides<f64>>> {
         (metric.measure == perfblame_cct::Measure::Exact).then_some(id)
     };
     let ids = Sides { before: exact(sets.before)?, after: exact(sets.after)? };
+    // Most sides made about as many calls as each other, which their totals tell at once.
+    let whole = sets.zip(ids).map(|(set, id)| {
+        let calls = set.runs.iter().map(|run| run.cells.total(id) as f64);
+        calls.sum::<f64>() / set.runs.len().max(1) as f64
+    });
+    if !is_large(whole.after / whole.before) {
+        return Some(Vec::new());
+    }
     let classes = joint.class.iter().max().map_or(0, |most| *most as usize + 1);
     let mut sums = vec![Sides::same(0.0); classes];
     for side in Side::BOTH {

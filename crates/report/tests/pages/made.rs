@@ -2,8 +2,8 @@
 
 use perfblame_analysis::{
     CodeChange, CriticalGraph, CriticalNode, Diff, DiffRow, DiffTree, Estimate, Fate,
-    FunctionTable, FunctionView, Method, PathFunction, RankedPath, RuntimeCost, SideTotals, Sides,
-    Suspect, SuspectKind, Verdict,
+    FunctionChange, FunctionTable, FunctionView, Method, PathFunction, RankedPath, RuntimeCost,
+    SideTotals, Sides, Suspect, SuspectKind, Verdict,
 };
 use perfblame_cct::{Layer, Metric, Unit, Warning};
 
@@ -175,6 +175,17 @@ pub fn everything() -> (Diff, DiffTree) {
         minor: (3, 1.2e6),
         runtime: runtime.to_vec(),
         unexplained: 4e6,
+        functions: FunctionTable {
+            rows: (runtime.iter())
+                .map(|cost| FunctionChange {
+                    function: cost.function.clone(),
+                    before: cost.before,
+                    after: cost.after,
+                })
+                .collect(),
+            more: 12,
+            rest: 3e6,
+        },
         paths: paths(&tree),
         warnings: vec![Warning {
             code: "lost-samples".to_owned(),

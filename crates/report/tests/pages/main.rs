@@ -94,6 +94,8 @@ fn everything_is_said_wide_and_narrow_light_and_dark() {
         "− gone",
         "(garbage collector)",
         "Unexplained: +4.00 ms",
+        "Self time by function",
+        "12 more functions changed, +3.00 ms together.",
         "samples were lost (37 times)",
         "before/2.json.gz",
     ] {

@@ -1,6 +1,6 @@
 //! Drawn sides that should not be compared, and some that should.
 
-use perfblame_cct::merge_runs;
+use perfblame_cct::{Grain, Layer, Metric, ProfileBuilder, Times, Unit, merge_runs};
 use perfblame_fixtures::profile;
 
 use crate::{Ask, DiffQuery, Loaded, Normalize, diff};
@@ -56,4 +56,27 @@ fn everything_scaled_by_one_factor_is_other_work() {
 fn one_slow_function_is_not_other_work() {
     let after = SHOP.map(|(name, times)| (name, if name == "ship" { times * 20 } else { times }));
     assert!(codes(&side(&SHOP), &side(&after), &DiffQuery::default()).is_empty());
+}
+
+/// A run that counted its calls: each function costs a microsecond a call, and `slow` more.
+fn counted(factor: i64, slow: i64) -> Loaded {
+    let mut builder = ProfileBuilder::new(Grain::Functions, Times::Drop);
+    let wall = builder.metric(Metric::exact("wall", Unit::Nanoseconds));
+    let calls = builder.metric(Metric::exact("calls", Unit::Count));
+    for (name, times) in SHOP {
+        let frame = builder.named_frame(name, Layer::Application);
+        let node = builder.root(frame);
+        let times = times as i64 * factor;
+        let each = if name == "ship" { slow } else { 1000 };
+        builder.add(node, None, wall, times * each);
+        builder.add(node, None, calls, times);
+    }
+    Loaded { names: Vec::new(), runs: merge_runs(vec![builder.finish()]) }
+}
+
+#[test]
+fn calls_tell_the_work_whatever_they_cost() {
+    let query = DiffQuery::default();
+    assert_eq!(codes(&counted(1, 1000), &counted(3, 9000), &query), ["different-work"]);
+    assert!(codes(&counted(1, 1000), &counted(1, 90_000), &query).is_empty());
 }
