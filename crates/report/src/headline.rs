@@ -22,7 +22,7 @@ use perfblame_cct::Unit;
 use crate::diff_words::{Words, is_time, p_value};
 use crate::layout::clean;
 use crate::numbers::{counted, in_percent};
-use case::{Case, Doubt, Found, Guess, Unnoticed, Way, Why, classify, may_be_noise, net};
+use case::{Case, Doubt, Found, Guess, Needed, Unnoticed, Way, Why, classify, may_be_noise, net};
 use percents::{Percents, more_than};
 
 /// A piece of the sentence: renderings differ in how they write names.
@@ -193,8 +193,14 @@ impl Sentence<'_> {
                     self.shares(found, runtime, line);
                 }
             }
-            Case::Partly(found) => {
+            Case::Partly { found, runtime } => {
                 line.words(&format!("{change}: "));
+                if let Some((row, grown)) = runtime {
+                    let way = if found.way == Way::More { "more" } else { "less" };
+                    line.words("the runtime's ");
+                    line.name(clean(&row.function.name).into_owned());
+                    line.words(&format!(" costs {} {way}; ", self.words.amount(grown)));
+                }
                 match self.cause {
                     Some(cause) => line.words(&cause.clause),
                     None => self.amounts(found, line),
@@ -450,9 +456,15 @@ impl Sentence<'_> {
             Why::Unlikely(Some(p)) => format!(" may still be noise ({})", p_value(p)),
             Why::Unlikely(None) => " may still be noise".to_owned(),
         });
-        if let Some(needed) = doubt.needed {
-            let runs = counted(u64::from(needed), "run", "runs");
-            line.words(&format!("; {runs} on each side would tell"));
+        match doubt.needed {
+            Needed::Runs(needed) => {
+                let runs = counted(u64::from(needed), "run", "runs");
+                line.words(&format!("; {runs} on each side would tell"));
+            }
+            Needed::AtLeast(few) => {
+                line.words(&format!("; record at least {few} runs on each side"));
+            }
+            Needed::Unknown => {}
         }
         match doubt.guess {
             Some(Guess::Suspect(first)) => {

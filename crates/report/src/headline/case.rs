@@ -8,6 +8,15 @@ use perfblame_cct::Layer;
 /// A total that changed by less than this part is about the same, unless the change is certain.
 const ABOUT: f64 = 0.1;
 
+/// A total that changed by less than that is certain to have changed when it is this unlikely to be noise.
+const CERTAIN: f64 = 0.01;
+
+/// With one run on each side nobody knows the noise, nor that so many runs are needed.
+const IMAGINED: u32 = 20;
+
+/// Runs that measure the noise.
+const FEW: u32 = 5;
+
 /// What went the other way is worth a word from this part of what functions changed by.
 const WORTH: f64 = 0.1;
 
@@ -61,8 +70,9 @@ pub(super) enum Case<'a> {
     Waits { first: &'a Suspect, more: usize },
     /// The total changed as its functions did, which have shares of it.
     Explained { found: Found<'a>, runtime: Option<(&'a RuntimeCost, f64)> },
-    /// The total changed as its functions did, but much else went the other way: there are amounts, not shares.
-    Partly(Found<'a>),
+    /// The total changed as its functions did, but much else went the other way: there are amounts, not shares. A part
+    /// of the runtime comes first where it changed by more than any function.
+    Partly { found: Found<'a>, runtime: Option<(&'a RuntimeCost, f64)> },
     /// Functions changed, and the total is about the same.
     AboutTheSame(Found<'a>),
     /// Functions changed, and the total went the other way.
@@ -100,8 +110,7 @@ pub(super) enum Unnoticed {
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct Doubt<'a> {
     pub(super) why: Why,
-    /// Runs on each side that would tell: more than there are.
-    pub(super) needed: Option<u32>,
+    pub(super) needed: Needed,
     pub(super) guess: Option<Guess<'a>>,
 }
 
@@ -115,6 +124,16 @@ pub(super) enum Why {
     Noise { low: f64, high: f64 },
     /// It is likely and not certain.
     Unlikely(Option<f64>),
+}
+
+/// Runs on each side that would tell.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Needed {
+    /// More than there are.
+    Runs(u32),
+    /// These are a start.
+    AtLeast(u32),
+    Unknown,
 }
 
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -197,8 +216,12 @@ fn of_functions<'a>(diff: &'a Diff, found: Found<'a>) -> Case<'a> {
     let unsure = may_be_noise(diff);
     let small = net.abs() <= before.abs() * ABOUT;
     let along = net * found.way.sign() > 0.0;
-    // What is too small to count is no change, however certain it is.
-    let trifle = net.abs() < diff.threshold || net == 0.0;
+    let all = || std::iter::once(found.first).chain(found.others);
+    let gross: f64 = all().map(|suspect| suspect.delta.median.abs()).sum();
+    // What is too small to count is no change, however certain it is; nor is what is small beside what functions did,
+    // unless it is certain.
+    let likely = diff.p_value.is_some_and(|p| p > CERTAIN) && net.abs() < gross * 0.5;
+    let trifle = net.abs() < diff.threshold || net == 0.0 || likely;
     if small && (unsure || trifle) {
         return Case::AboutTheSame(found);
     }
@@ -209,14 +232,18 @@ fn of_functions<'a>(diff: &'a Diff, found: Found<'a>) -> Case<'a> {
         return Case::TotalUnsure(found);
     }
     let grown: f64 = runtime_rows(diff).map(|row| growth(row, found.way)).sum();
-    let all = std::iter::once(found.first).chain(found.others);
-    let gross = all.map(|suspect| suspect.delta.median.abs()).sum::<f64>() + grown;
-    if gross - net.abs() > gross * WORTH {
-        return Case::Partly(found);
+    let runtime = largest(diff, found.way).map(|row| (row, growth(row, found.way)));
+    if gross + grown - net.abs() > (gross + grown) * WORTH {
+        let first = found.first.delta.median.abs();
+        let runtime = runtime.filter(|(_, grown)| *grown > first);
+        let named = gross + runtime.map_or(0.0, |(_, grown)| grown);
+        let against = Some(named - net.abs()).filter(|against| *against > named * WORTH);
+        let found = Found { against: against.unwrap_or(0.0), ..found };
+        return Case::Partly { found, runtime };
     }
     // Suspects and runtime have shares of the same whole.
-    let whole = net.abs().max(gross);
-    let runtime = largest(diff, found.way).map(|row| (row, growth(row, found.way) / whole));
+    let whole = net.abs().max(gross + grown);
+    let runtime = runtime.map(|(row, grown)| (row, grown / whole));
     let runtime = runtime.filter(|(_, share)| *share > found.first.share && *share >= MOSTLY);
     Case::Explained { found, runtime }
 }
@@ -304,12 +331,15 @@ fn doubt(diff: &Diff) -> Doubt<'_> {
         _ => Why::Unlikely(diff.p_value),
     };
     let fewest = runs.into_iter().min().unwrap_or(0);
-    let needed = diff.runs_needed.filter(|needed| *needed as usize > fewest);
-    let lists = match Way::of(net(diff)) {
-        Way::More => [&diff.suspects, &diff.improvements],
-        Way::Less => [&diff.improvements, &diff.suspects],
+    let needed = match (why, diff.runs_needed) {
+        (Why::OneRun, Some(needed)) if needed > IMAGINED => Needed::AtLeast(FEW),
+        (_, Some(needed)) if needed as usize > fewest => Needed::Runs(needed),
+        _ => Needed::Unknown,
     };
-    let suspect = lists.into_iter().find_map(|list| list.first()).map(Guess::Suspect);
+    let firsts = [&diff.suspects, &diff.improvements].into_iter().filter_map(|list| list.first());
+    let size = |suspect: &&Suspect| suspect.delta.median.abs();
+    // Of two that changed alike, the slower one.
+    let suspect = firsts.rev().max_by(|a, b| size(a).total_cmp(&size(b))).map(Guess::Suspect);
     let function = || diff.functions.rows.first().map(Guess::Function);
     let guess = suspect.or_else(function).filter(|_| diff.method == Method::Suspects);
     Doubt { why, needed, guess }

@@ -140,6 +140,20 @@ fn more_was_added_than_the_total_grew_by() {
 }
 
 #[test]
+fn the_runtime_grew_by_more_than_any_function() {
+    let mut diff = answer(Verdict::Regressed, [878.0, 931.0], [5.0, 120.0]);
+    diff.p_value = Some(0.004);
+    diff.suspects = vec![suspect(SuspectKind::MoreCalls, "main _create", [10.0, 23.0], 0.1)];
+    diff.runtime = vec![runtime("(program)", Layer::Runtime, [168.0, 282.0])];
+    check(
+        &diff,
+        &expect![
+            "[Slower] 878 ms → 931 ms (+6.0 %): the runtime's (program) costs 114 ms more; _create under main is called more often and costs 13.0 ms more; 74.0 ms were saved elsewhere"
+        ],
+    );
+}
+
+#[test]
 fn more_was_saved_than_the_total_fell_by() {
     let mut diff = answer(Verdict::Improved, [4300.0, 4100.0], [-300.0, -100.0]);
     diff.improvements = vec![suspect(SuspectKind::Gone, "main layer utf", [1920.0, 0.0], 1.0)];
@@ -164,6 +178,9 @@ fn about_the_same_overall_but_something_is_new() {
             "[Slower in part] About the same overall (931 ms → 878 ms), but sleep under generateElement is new and costs 243 ms; 296 ms were saved elsewhere"
         ],
     );
+    // Small beside what functions did, and not certain.
+    diff.change.high = -4.0 * MS;
+    diff.p_value = Some(0.04);
     diff.improvements = vec![suspect(SuspectKind::Faster, "main layout", [400.0, 200.0], 0.7)];
     check(
         &diff,
@@ -372,6 +389,21 @@ fn one_run_on_each_side_is_a_guess() {
         &diff,
         &expect![
             "[Cannot tell] cannot tell: 4.00 s → 4.30 s (+7.5 %) with one run on each side may be noise; 3 runs on each side would tell; best guess: render under main (slower, +160 ms)"
+        ],
+    );
+}
+
+#[test]
+fn the_noise_of_one_run_is_not_known() {
+    let mut diff = answer(Verdict::Inconclusive, [926.0, 910.0], [-60.0, 30.0]);
+    (diff.before.totals, diff.after.totals) = (vec![926e6], vec![910e6]);
+    (diff.p_value, diff.runs_needed) = (None, Some(971));
+    diff.suspects = vec![suspect(SuspectKind::New, "main sleep", [0.0, 233.0], 1.0)];
+    diff.improvements = vec![suspect(SuspectKind::Faster, "main layout", [200.0, 100.0], 0.3)];
+    check(
+        &diff,
+        &expect![
+            "[Cannot tell] cannot tell: 926 ms → 910 ms (−1.7 %) with one run on each side may be noise; record at least 5 runs on each side; best guess: sleep under main (new, +233 ms)"
         ],
     );
 }
