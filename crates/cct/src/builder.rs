@@ -456,6 +456,7 @@ impl ProfileBuilder {
             let used = self.tree.number_labels();
             self.symbols.keep_frames(&used);
         }
+        self.symbols.settle_layers();
         self.symbols.shrink_to_fit();
         let (tree, placement) = self.tree.freeze(self.labels.grain());
         let place = |node: OpenNode| placement.of(node);

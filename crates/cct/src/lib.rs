@@ -39,6 +39,7 @@ mod tree;
 mod union;
 mod values;
 mod view;
+mod whose_code;
 
 pub use perfblame_sides::{Side, Sides};
 
@@ -74,3 +75,4 @@ pub use totals::{
 pub use tree::{Cct, Grain, Siblings};
 pub use values::{Cell, Cells};
 pub use view::{callers_tree, rooted_at, within};
+pub use whose_code::{is_library_class, is_library_file, layer_by_name};

@@ -10,7 +10,7 @@ use hashbrown::{DefaultHashBuilder, HashTable};
 use std::hash::{BuildHasher, Hash};
 use std::num::{NonZeroU32, NonZeroU64};
 
-use crate::{FrameId, FunctionId, Layer, ScriptShapes, StringId, StringTable};
+use crate::{FrameId, FunctionId, Layer, ScriptShapes, StringId, StringTable, layer_by_name};
 
 /// A function: its name and the component that holds it.
 ///
@@ -233,6 +233,26 @@ impl Symbols {
         }
     }
 
+    /// Tells libraries from the program, by their names.
+    pub(crate) fn settle_layers(&mut self) {
+        let text = |id: Option<StringId>| id.map(|id| self.strings.get(id));
+        let told: Vec<(usize, Layer)> = (self.functions.rows.iter().enumerate())
+            .filter(|(_, function)| function.layer == Layer::Application)
+            .filter_map(|(row, function)| {
+                let name = self.strings.get(function.name);
+                let layer = layer_by_name(name, text(function.component), text(function.file))?;
+                Some((row, layer))
+            })
+            .collect();
+        if told.is_empty() {
+            return;
+        }
+        for (row, layer) in told {
+            self.functions.rows[row].layer = layer;
+        }
+        self.functions.index_again();
+    }
+
     /// Makes room for the symbols of another table, most of which are new here.
     pub fn reserve_for(&mut self, other: &Self) {
         self.strings.reserve_for(&other.strings);
@@ -291,6 +311,18 @@ impl<T: Copy + Eq + Hash> Interned<T> {
         let Self { rows, index, hasher } = self;
         rows.reserve(more);
         index.reserve(more, |row| hasher.hash_one(rows[*row as usize]));
+    }
+
+    /// After rows have changed. Of rows that became equal, the first is found.
+    fn index_again(&mut self) {
+        let Self { rows, index, hasher } = self;
+        index.clear();
+        for (row, value) in rows.iter().enumerate() {
+            let hash = hasher.hash_one(value);
+            if index.find(hash, |known| rows[*known as usize] == *value).is_none() {
+                index.insert_unique(hash, row as u32, |row| hasher.hash_one(rows[*row as usize]));
+            }
+        }
     }
 
     fn intern(&mut self, value: T) -> usize {

@@ -45,9 +45,10 @@ fn show_at_80_columns() {
             server.folded  folded profile
               holds     200 samples, 11 functions in 11 contexts
               metric    samples 200
+              layers    library 59.0%, application 41.0%
 
             `alloc::vec::Vec<T>::extend_from_slice` has the highest self cost: 59.0%, 118
-            samples.
+            samples. Among the application's own functions, it is `read_line` with 15.5%.
 
             Hot path
              share  total  self  call path
@@ -88,8 +89,10 @@ fn show_at_200_columns() {
             server.folded  folded profile
               holds     200 samples, 11 functions in 11 contexts
               metric    samples 200
+              layers    library 59.0%, application 41.0%
 
-            `alloc::vec::Vec<T>::extend_from_slice` has the highest self cost: 59.0%, 118 samples.
+            `alloc::vec::Vec<T>::extend_from_slice` has the highest self cost: 59.0%, 118 samples. Among the
+            application's own functions, it is `read_line` with 15.5%.
 
             Hot path
              share  total  self                call path
@@ -126,17 +129,18 @@ fn functions_tree_callers_callees_root_and_task() {
     check(
         &["show", "server.folded", "--functions", "--top", "3"],
         "80",
-        &expect![[r"
-        server.folded  folded profile
-          holds     200 samples, 11 functions in 11 contexts
-          metric    samples 200
+        &expect![[r#"
+            server.folded  folded profile
+              holds     200 samples, 11 functions in 11 contexts
+              metric    samples 200
+              layers    library 59.0%, application 41.0%
 
-        Functions
-          self          total         function
-         59.0%    118   59.0%    118  alloc::vec::Vec<T>::extend_from_slice
-         15.5%     31   15.5%     31  read_line
-         11.0%     22   70.0%    140  render
-    "]],
+            Functions
+              self          total         function
+             59.0%    118   59.0%    118  alloc::vec::Vec<T>::extend_from_slice
+             15.5%     31   15.5%     31  read_line
+             11.0%     22   70.0%    140  render
+        "#]],
     );
     check(
         &["show", "server.folded", "--tree", "--min", "10"],
@@ -145,6 +149,7 @@ fn functions_tree_callers_callees_root_and_task() {
             server.folded  folded profile
               holds     200 samples, 11 functions in 11 contexts
               metric    samples 200
+              layers    library 59.0%, application 41.0%
 
             Call tree
              share  total  self  call path
@@ -165,6 +170,7 @@ fn functions_tree_callers_callees_root_and_task() {
             server.folded  folded profile
               holds     200 samples, 11 functions in 11 contexts
               metric    samples 200
+              layers    library 59.0%, application 41.0%
 
             Callers of alloc::vec::Vec<T>::extend_from_slice
             59.0% of the total (118), 59.0% self (118)
@@ -186,6 +192,7 @@ fn functions_tree_callers_callees_root_and_task() {
             server.folded  folded profile
               holds     200 samples, 11 functions in 11 contexts
               metric    samples 200
+              layers    library 59.0%, application 41.0%
 
             Callees of handle
             90.0% of the total (180), 0.0% self (0)
@@ -227,23 +234,24 @@ fn functions_tree_callers_callees_root_and_task() {
     check(
         &["show", "server.folded", "--task", task, "--tree"],
         "80",
-        &expect![[r"
-        server.folded  folded profile
-          holds     200 samples, 4 functions in 4 contexts
-          metric    samples 200
+        &expect![[r#"
+            server.folded  folded profile
+              holds     200 samples, 4 functions in 4 contexts
+              metric    samples 200
+              layers    library 65.6%, application 34.4%
 
-        Tasks
-         share   cost  task
-         70.0%    140  render
-         20.0%     40  parse
+            Tasks
+             share   cost  task
+             70.0%    140  render
+             20.0%     40  parse
 
-        Call tree
-         share  total  self  call path
-         77.8%    140    22  ├─ render
-         65.6%    118   118  │  alloc::vec::Vec<T>::extend_from_slice
-         22.2%     40     9  └─ parse_request
-         17.2%     31    31     read_line
-    "]],
+            Call tree
+             share  total  self  call path
+             77.8%    140    22  ├─ render
+             65.6%    118   118  │  alloc::vec::Vec<T>::extend_from_slice
+             22.2%     40     9  └─ parse_request
+             17.2%     31    31     read_line
+        "#]],
     );
     check(
         &["show", "server.folded", "--threads"],
@@ -252,6 +260,7 @@ fn functions_tree_callers_callees_root_and_task() {
             server.folded  folded profile
               holds     200 samples, 11 functions in 11 contexts
               metric    samples 200
+              layers    library 59.0%, application 41.0%
 
             This profile does not distinguish threads.
         "#]],

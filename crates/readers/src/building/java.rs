@@ -1,34 +1,19 @@
 //! What readers of different formats know alike about Java.
 
-use perfblame_cct::Layer;
+use perfblame_cct::{Layer, is_library_class};
 
 /// Whose code a class is, by its name with dots: classes that come with the JDK are a library, all others are taken for
 /// the program's own.
 pub fn layer_of_class(class: &str) -> Layer {
-    const LIBRARY: [&str; 5] = ["java.", "javax.", "jdk.", "sun.", "com.sun."];
-    if LIBRARY.iter().any(|package| class.starts_with(package)) {
-        Layer::Library
-    } else {
-        Layer::Application
-    }
+    if is_library_class(class) { Layer::Library } else { Layer::Application }
 }
 
 /// Whose code a class is on Android, by its package.
 pub fn layer_of_android_class(class: &str) -> Layer {
     let of = |packages: &[&str]| packages.iter().any(|package| class.starts_with(package));
-    if of(&[
-        "java.",
-        "javax.",
-        "kotlin.",
-        "kotlinx.",
-        "android.",
-        "androidx.",
-        "com.android.",
-        "dalvik.",
-        "libcore.",
-        "sun.",
-        "jdk.",
-    ]) {
+    if of(&["android.", "androidx.", "com.android.", "dalvik.", "libcore."])
+        || is_library_class(class)
+    {
         return Layer::Library;
     }
     Layer::Application

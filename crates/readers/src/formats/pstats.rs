@@ -6,7 +6,9 @@
 mod marshal;
 
 use hashbrown::HashMap;
-use perfblame_cct::{Frame, Function, Layer, Metric, Profile, ProfileBuilder, Unit, position};
+use perfblame_cct::{
+    Frame, Function, Layer, Metric, Profile, ProfileBuilder, Unit, is_library_file, position,
+};
 
 use crate::building::call_graph::{CallGraph, GraphFunction};
 use crate::error::ReadError;
@@ -150,11 +152,7 @@ fn layer(file: &str) -> Layer {
     if file == "~" || file.starts_with("<frozen ") {
         return Layer::Runtime;
     }
-    let is_library = file.contains("/site-packages/")
-        || file.contains("/dist-packages/")
-        || file.contains("/lib/python")
-        || file.contains("\\Lib\\");
-    if is_library { Layer::Library } else { Layer::Application }
+    if is_library_file(file) { Layer::Library } else { Layer::Application }
 }
 
 #[cfg(test)]

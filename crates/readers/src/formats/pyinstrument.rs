@@ -3,7 +3,7 @@
 use hashbrown::HashMap;
 use perfblame_cct::{
     Cursor, Frame, FrameId, Function, Layer, Metric, MetricId, Profile, ProfileBuilder, Thread,
-    Unit, position,
+    Unit, is_library_file, position,
 };
 
 use crate::encodings::json::{self, JsonValue};
@@ -160,14 +160,9 @@ fn frame(
     ours: Option<bool>,
     builder: &mut ProfileBuilder,
 ) -> FrameId {
-    let library = |file: &str| {
-        file.contains("site-packages/")
-            || file.contains("dist-packages/")
-            || file.contains("/lib/python")
-    };
     let layer = match (ours, file) {
         (Some(false), _) => Layer::Library,
-        (None, Some(file)) if library(file) => Layer::Library,
+        (None, Some(file)) if is_library_file(file) => Layer::Library,
         _ if file.is_some_and(|file| file.starts_with('<')) => Layer::Runtime,
         _ => Layer::Application,
     };

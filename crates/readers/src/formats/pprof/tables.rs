@@ -4,7 +4,9 @@ use std::borrow::Cow;
 use std::num::NonZeroU64;
 
 use hashbrown::HashMap;
-use perfblame_cct::{Frame, FrameId, Function, FunctionId, Layer, ProfileBuilder, position};
+use perfblame_cct::{
+    Frame, FrameId, Function, FunctionId, Layer, ProfileBuilder, is_library_file, position,
+};
 use perfblame_native::{demangle, layer_of};
 
 use super::MAX_SAMPLE_TYPES;
@@ -276,7 +278,7 @@ fn layer(name: &str, file: &str, binary: &str) -> Layer {
         if name.starts_with("runtime.") || name.starts_with("runtime/internal/") {
             return Layer::Runtime;
         }
-        if file.contains("/go/src/") || file.contains("/pkg/mod/") || file.contains("/vendor/") {
+        if is_library_file(file) || file.contains("/vendor/") {
             return Layer::Library;
         }
     }
