@@ -177,7 +177,9 @@ function rest() {
   const [minor, sum] = D.minor;
   if (minor) place.append(element("p", `${counted(minor, "function")} changed by more than noise but too little to matter here: ${signed(sum)} together.`));
   const part = D.change[0] ? ` (${inPercent(D.unexplained / D.change[0])} of the change)` : "";
-  if (D.unexplained) place.append(element("p", `Unexplained: ${signed(D.unexplained)}${part}.`));
+  // A change against all that was found is what was saved or added elsewhere.
+  const found = D.method !== "suspects" || (D.change[0] > 0 ? D.suspects : D.improvements).length;
+  if (D.unexplained && found) place.append(element("p", `Unexplained: ${signed(D.unexplained)}${part}.`));
 }
 
 function foot() {
