@@ -16,6 +16,9 @@ const MOST_ROWS: usize = 15;
 /// A change below this part of the larger total is not visible in any rendering.
 const VISIBLE: f64 = 1e-3;
 
+/// Where all changes are that small, those count that are this part of the largest.
+const OF_THE_LARGEST: f64 = 0.05;
+
 /// Functions with their self costs, the largest change first.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct FunctionTable {
@@ -110,6 +113,8 @@ impl SelfCosts {
             size(b).total_cmp(&size(a)).then(a.row.cmp(&b.row))
         });
         let least = self.total.before.abs().max(self.total.after.abs()) * VISIBLE;
+        let largest = changed.first().map_or(0.0, |cost| delta(cost).abs());
+        let least = least.min(largest * OF_THE_LARGEST);
         let visible = changed.iter().take_while(|cost| delta(cost).abs() >= least).count();
         let (shown, hidden) = changed.split_at(visible.min(MOST_ROWS));
         let row = |cost: &&SelfCost| FunctionChange {
@@ -209,6 +214,14 @@ mod tests {
         assert_eq!(table.rows[0].function.name, "f20");
         // `main` itself lost a sample.
         assert_eq!((table.more, table.rest), (6, 1.0 + 2.0 + 3.0 + 4.0 + 5.0 - 1.0));
+    }
+
+    #[test]
+    fn a_small_change_is_shown_where_there_is_no_larger_one() {
+        let (before, after) = (run(&[("parse", 5000)]), run(&[("parse", 5001), ("draw", 2)]));
+        let table = compared(&[before], &[after]).functions;
+        let names: Vec<&str> = table.rows.iter().map(|row| &*row.function.name).collect();
+        assert_eq!(names, ["draw", "parse"]);
     }
 
     #[test]
