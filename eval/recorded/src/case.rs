@@ -116,12 +116,61 @@ impl<'a> Case<'a> {
         (after.total() - before.total()) / self.pool.runs() as f64 * metric.shown(1)
     }
 
+    /// By how many standard errors the planted contexts differ for somebody who knows them and how all recorded runs
+    /// vary there; none where nothing is added. Whoever knows the rest of a run, too, knows how fast the machine was in
+    /// it: the better of both ways counts.
+    pub fn standard_errors(&self) -> Option<f64> {
+        let (pool, planted) = (self.pool, &self.planted);
+        let added = splice::added(planted);
+        let whole: f64 = added.iter().map(|(_, cost)| cost).sum();
+        if whole <= 0.0 || self.donors.is_empty() {
+            return None;
+        }
+        let mut is_planted = vec![false; planted.after.nodes.len()];
+        for (row, _) in &added {
+            is_planted[*row] = true;
+        }
+        let lent = self.lent();
+        let (mut own, mut rest, mut grown) = (Vec::new(), Vec::new(), Vec::new());
+        for (number, run) in pool.set.runs.iter().enumerate() {
+            let (mut inside, mut outside) = (0.0, 0.0);
+            for (node, _, value) in run.cells.of(pool.metric) {
+                match pool.contexts[node.index()] {
+                    Some(row) if is_planted[row] => {
+                        inside += value as f64 * splice::kept(pool, planted, Side::Before, row);
+                    }
+                    _ => outside += value as f64,
+                }
+            }
+            own.push(inside);
+            rest.push(outside);
+            grown.push(inside + whole / pool.runs() as f64 * relative(&lent, number));
+        }
+        let (before, after) = (self.spec.runs.0 as f64, self.spec.runs.1 as f64);
+        let errors = |own: &[f64], grown: &[f64]| {
+            let ((low, noise), (high, more)) = (moments(own), moments(grown));
+            (high - low) / (noise / before + more / after).sqrt()
+        };
+        let typical = moments(&rest).0;
+        let steady = |costs: &[f64]| -> Vec<f64> {
+            let paired = costs.iter().zip(&rest);
+            paired.map(|(cost, rest)| cost * typical / rest.max(1e-9)).collect()
+        };
+        Some(errors(&own, &grown).max(errors(&steady(&own), &steady(&grown))))
+    }
+
+    /// What the functions that lend their variation cost in each recorded run.
+    fn lent(&self) -> Vec<f64> {
+        let own = &self.pool.own;
+        (0..self.pool.runs())
+            .map(|run| self.donors.iter().map(|donor| own[*donor][run]).sum())
+            .collect()
+    }
+
     /// The runs of a side, as if they had been recorded so.
     pub fn side(&self, side: Side) -> RunSet {
         let pool = self.pool;
-        let lent: Vec<f64> = (0..pool.runs())
-            .map(|run| self.donors.iter().map(|donor| pool.own[*donor][run]).sum())
-            .collect();
+        let lent = self.lent();
         let added = |run: usize| {
             if side == Side::Before || self.donors.is_empty() {
                 return Addition { relative: 0.0, calls: false };
@@ -152,6 +201,13 @@ impl<'a> Case<'a> {
 fn relative(costs: &[f64], run: usize) -> f64 {
     let mean = costs.iter().sum::<f64>() / costs.len().max(1) as f64;
     if mean > 0.0 { costs[run] / mean } else { 1.0 }
+}
+
+/// Mean and variance.
+fn moments(values: &[f64]) -> (f64, f64) {
+    let mean = values.iter().sum::<f64>() / values.len().max(1) as f64;
+    let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+    (mean, squares / (values.len().max(2) - 1) as f64)
 }
 
 /// How many times as much or as little as the planted cost a function may cost to lend its variation.

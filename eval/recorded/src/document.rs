@@ -11,7 +11,7 @@ use anyhow::Result;
 use perfblame_analysis::Verdict;
 use perfblame_eval_planted::answer::Tested;
 use perfblame_eval_planted::plant::PlantedKind;
-use perfblame_eval_planted::score::{Rate, Sum};
+use perfblame_eval_planted::score::{Rate, Score, Sum};
 use perfblame_eval_planted::table::{grid, rate};
 
 use crate::case::Spec;
@@ -34,13 +34,14 @@ const COLUMNS: [(&str, Pick); 4] = [
 pub fn tables(rows: &[CaseRow], methods: &[Tested]) -> String {
     let mut text = String::new();
     summary(&mut text, rows, methods);
+    clear(&mut text, rows, methods);
     false_alarms(&mut text, rows, methods);
+    against_sorting(&mut text, rows);
     by_runs(&mut text, rows, methods);
     by_program_and_kind(&mut text, rows, methods);
     more_runs(&mut text, rows);
     factors(&mut text, rows);
     calibration::tables(&mut text, rows);
-    worse_than_sorting(&mut text, rows);
     text
 }
 
@@ -83,6 +84,40 @@ fn summary(text: &mut String, rows: &[CaseRow], methods: &[Tested]) {
             }),
         );
     }
+}
+
+/// An effect of so many standard errors can be told from chance among hundreds of places.
+const STANDARD_ERRORS: f64 = 4.0;
+
+/// The cases that somebody could answer who knows where to look.
+fn clear(text: &mut String, rows: &[CaseRow], methods: &[Tested]) {
+    text.push_str("## Cases that can be answered\n\nSome effects are hidden by the noise. Only cases in which the cost of the planted contexts differs by at least 4 standard errors, estimated from all 20 runs; effects of all sizes up to 50 %. First suspect right:\n\n");
+    let is_clear = |row: &&CaseRow| {
+        slower(&row.spec) && row.standard_errors.is_some_and(|errors| errors >= STANDARD_ERRORS)
+    };
+    let heads: Vec<String> = [String::from("of all cases")]
+        .into_iter()
+        .chain(methods.iter().map(|tested| tested.name().to_owned()))
+        .collect();
+    grid(
+        text,
+        "runs",
+        &heads,
+        RUNS.iter().map(|runs| {
+            let all = rows.iter().filter(|row| slower(&row.spec) && row.spec.runs.0 == *runs);
+            let clear: Vec<&CaseRow> =
+                rows.iter().filter(is_clear).filter(|row| row.spec.runs.0 == *runs).collect();
+            let mut cells = vec![rate(Rate { hits: clear.len(), of: all.count() })];
+            for tested in methods {
+                let mut right = Rate::default();
+                for score in clear.iter().filter_map(|row| row.score(*tested)) {
+                    right.add(score.first_right.into(), 1);
+                }
+                cells.push(rate(right));
+            }
+            (format!("{runs} + {runs}"), cells)
+        }),
+    );
 }
 
 fn run_heads() -> Vec<String> {
@@ -250,73 +285,91 @@ fn more_runs(text: &mut String, rows: &[CaseRow]) {
 
 fn factors(text: &mut String, rows: &[CaseRow]) {
     text.push_str("## Twice and four times as long\n\nThe planted cost makes the total twice or four times as long. `suspects` must neither find no difference nor leave it open:\n\n");
-    let heads = ["cases", "first right", "regressed", "no difference", "inconclusive", "improved"];
     for effect in FACTORS {
         let _ = writeln!(text, "{} times as long:\n", effect / 1000 + 1);
-        grid(
-            text,
-            "runs",
-            &heads.map(str::to_owned),
-            RUNS.iter().map(|runs| {
-                let scores: Vec<_> = (rows.iter())
-                    .filter(|row| row.spec.per_mille == effect && row.spec.runs.0 == *runs)
-                    .filter_map(|row| row.score(Tested::Suspects))
-                    .collect();
-                let part = |wanted: &dyn Fn(&&&perfblame_eval_planted::score::Score) -> bool| {
-                    let hits = scores.iter().filter(|score| wanted(score)).count();
-                    rate(Rate { hits, of: scores.len() })
-                };
-                let cells = vec![
-                    scores.len().to_string(),
-                    part(&|score| score.first_right),
-                    part(&|score| score.verdict == Verdict::Regressed),
-                    part(&|score| score.verdict == Verdict::Unchanged),
-                    part(&|score| score.verdict == Verdict::Inconclusive),
-                    part(&|score| score.verdict == Verdict::Improved),
-                ];
-                (format!("{runs} + {runs}"), cells)
-            }),
-        );
+        verdicts(text, rows, |row| row.spec.per_mille == effect);
     }
+    doubled(text, rows);
 }
 
-/// Where sorting by self time finds the cause more often.
-fn worse_than_sorting(text: &mut String, rows: &[CaseRow]) {
-    text.push_str("## Where sorting by self time is better\n\nPrograms, kinds and numbers of runs where `self-sorted` has the cause first more often than `suspects`, effects of all sizes up to 50 %, the largest gap first. Cells of a few cases each: a gap of one or two can be chance.\n\n");
-    let mut worse: Vec<(usize, String, Vec<String>)> = Vec::new();
-    for program in programs(rows) {
-        for kind in KINDS {
-            for runs in RUNS {
-                let wanted = |spec: &Spec| {
-                    slower(spec)
-                        && is_of(spec, &program)
-                        && spec.kind == kind
-                        && spec.runs.0 == runs
-                };
-                let first = |tested| sum(rows, tested, wanted).first_right;
-                let (ours, plain) = (first(Tested::Suspects), first(Tested::SelfSorted));
-                let gap = plain.hits.saturating_sub(ours.hits);
-                if gap >= 2 {
-                    let name = format!("{}, {}", program.1, program.0);
-                    let of = |rate: Rate| format!("{} of {}", rate.hits, rate.of);
-                    let cells = vec![
-                        kind.name().to_owned(),
-                        format!("{runs} + {runs}"),
-                        of(ours),
-                        of(plain),
-                    ];
-                    worse.push((gap, name, cells));
-                }
+/// What `suspects` says, by number of runs.
+fn verdicts(text: &mut String, rows: &[CaseRow], wanted: impl Fn(&CaseRow) -> bool) {
+    let heads = ["cases", "first right", "regressed", "no difference", "inconclusive", "improved"];
+    grid(
+        text,
+        "runs",
+        &heads.map(str::to_owned),
+        RUNS.iter().map(|runs| {
+            let scores: Vec<&Score> = (rows.iter())
+                .filter(|row| wanted(row) && row.spec.runs.0 == *runs)
+                .filter_map(|row| row.score(Tested::Suspects))
+                .collect();
+            let part = |hits: usize| rate(Rate { hits, of: scores.len() });
+            let of = |verdict: Verdict| {
+                part(scores.iter().filter(|score| score.verdict == verdict).count())
+            };
+            let cells = vec![
+                scores.len().to_string(),
+                part(scores.iter().filter(|score| score.first_right).count()),
+                of(Verdict::Regressed),
+                of(Verdict::Unchanged),
+                of(Verdict::Inconclusive),
+                of(Verdict::Improved),
+            ];
+            (format!("{runs} + {runs}"), cells)
+        }),
+    );
+}
+
+/// The law: where every run after takes at least twice as long as every run before, there is a difference.
+fn doubled(text: &mut String, rows: &[CaseRow]) {
+    text.push_str("Cases in which every run after takes at least twice as long as every run before, planted effects of all sizes:\n\n");
+    verdicts(text, rows, |row| row.is_doubled && row.spec.kind.is_slower());
+}
+
+/// `suspects` next to sorting by self time, which it must not be worse than.
+fn against_sorting(text: &mut String, rows: &[CaseRow]) {
+    text.push_str("## Compared with sorting by self time\n\nEach cell has the rate of `suspects`, then that of `self-sorted`, effects of all sizes up to 50 %. Bold: `self-sorted` is better.\n\n");
+    let cell = |pick: Pick, wanted: &dyn Fn(&Spec) -> bool| {
+        let of = |tested| pick(&sum(rows, tested, |spec| slower(spec) && wanted(spec)));
+        let (ours, plain) = (of(Tested::Suspects), of(Tested::SelfSorted));
+        match (ours.value(), plain.value()) {
+            (Some(one), Some(other)) => {
+                let both = format!("{:.0} / {:.0} %", one * 100.0, other * 100.0);
+                if ours.hits < plain.hits { format!("**{both}**") } else { both }
             }
+            _ => "–".to_owned(),
         }
+    };
+    let by_runs = |pick: Pick, wanted: &dyn Fn(&Spec) -> bool| -> Vec<String> {
+        RUNS.iter().map(|runs| cell(pick, &|spec| wanted(spec) && spec.runs.0 == *runs)).collect()
+    };
+    for (title, pick) in &COLUMNS[..2] {
+        let _ = writeln!(text, "{title}, by kind:\n");
+        let mut kinds: Vec<(String, Vec<String>)> = (KINDS.iter())
+            .map(|kind| (kind.name().to_owned(), by_runs(*pick, &|spec| spec.kind == *kind)))
+            .collect();
+        kinds.push(("all kinds".to_owned(), by_runs(*pick, &|_| true)));
+        grid(text, "kind", &run_heads(), kinds.into_iter());
+        let _ = writeln!(text, "{title}, by effect:\n");
+        let effects = EFFECTS.iter().zip(percent_heads());
+        grid(
+            text,
+            "effect",
+            &run_heads(),
+            effects.map(|(effect, name)| (name, by_runs(*pick, &|spec| spec.per_mille == *effect))),
+        );
     }
-    worse.sort_by_key(|row| std::cmp::Reverse(row.0));
-    let heads = ["kind", "runs", "suspects", "self-sorted"];
+    let _ = writeln!(text, "{}, by program:\n", COLUMNS[0].0);
+    let programs = programs(rows);
     grid(
         text,
         "program",
-        &heads.map(str::to_owned),
-        worse.into_iter().take(30).map(|(_, name, cells)| (name, cells)),
+        &run_heads(),
+        programs.iter().map(|program| {
+            let cells = by_runs(COLUMNS[0].1, &|spec| is_of(spec, program));
+            (format!("{}, {}", program.1, program.0), cells)
+        }),
     );
 }
 

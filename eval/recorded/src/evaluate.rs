@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
-use perfblame_cct::{Side, Sides};
+use perfblame_analysis::Loaded;
+use perfblame_cct::{Layer, Run, Side, Sides};
 use perfblame_eval_planted::answer::{Answer, Cli, Tested, ask};
 use perfblame_eval_planted::evaluate::{on_all_processors, same};
 use perfblame_eval_planted::keep::{self, Kept, KeptCase};
@@ -48,6 +49,10 @@ pub struct Plan {
 pub struct CaseRow {
     pub spec: Spec,
     pub scores: Vec<(Tested, Score)>,
+    /// See [`Case::standard_errors`].
+    pub standard_errors: Option<f64>,
+    /// Every run after takes at least twice as long as every run before.
+    pub is_doubled: bool,
     /// The p-value of perfblame's first suspect.
     pub p_value: Option<f64>,
     /// Whether perfblame's interval of the total holds the planted change; none where it gives no interval.
@@ -122,6 +127,9 @@ fn spec(pool: &Pool, kind: PlantedKind, per_mille: u32, runs: usize, index: usiz
 /// Runs cases. Those that a program has no place for are left out.
 pub fn evaluate(specs: &[Spec], pools: &[Pool], plan: &Plan) -> Result<Vec<CaseRow>> {
     let cli = if plan.check_every > 0 { Cli::find()? } else { None };
+    if plan.check_every > 0 && cli.is_none() {
+        bail!("the command line cannot compare here; run without `--check-every`");
+    }
     let kept = Kept::new(plan.keep.clone());
     let rows = on_all_processors(specs, |number, spec| {
         let check = plan.check_every > 0 && number % plan.check_every == 0;
@@ -172,10 +180,31 @@ fn one(
         perfblame.and_then(|answer| answer.change).filter(|change| change.low < change.high);
     Ok(Some(CaseRow {
         spec: spec.clone(),
+        standard_errors: case.standard_errors(),
+        is_doubled: is_doubled(&sides, pool),
         p_value: perfblame.and_then(|answer| answer.blamed.first()?.p_value),
         holds: holds.map(|interval| (interval.low..=interval.high).contains(&change)),
         scores,
     }))
+}
+
+fn is_doubled(sides: &Sides<Loaded>, pool: &Pool) -> bool {
+    let totals = sides.as_ref().map(|side| {
+        let set = &side.runs;
+        let is_busy = |node| {
+            let function = set.symbols.frame(set.tree.frame(node)).function;
+            let layer = set.symbols.function(function).layer;
+            !matches!(layer, Layer::Idle | Layer::GarbageCollection)
+        };
+        let busy: Vec<bool> = set.tree.nodes().map(is_busy).collect();
+        let total = |run: &Run| {
+            let own = run.cells.of(pool.metric).filter(|(node, _, _)| busy[node.index()]);
+            own.map(|(_, _, value)| value as f64).sum::<f64>()
+        };
+        set.runs.iter().map(total).collect::<Vec<f64>>()
+    });
+    let most = totals.before.iter().copied().fold(0.0, f64::max);
+    totals.after.iter().all(|total| *total >= 2.0 * most)
 }
 
 /// True when the first method is wrong. One run on each side is a guess and leaves the verdict open.
@@ -188,7 +217,9 @@ fn is_failed(scores: &[(Tested, Score)], case: &Case<'_>) -> bool {
 
 fn lines(case: &Case<'_>, answers: &[(Tested, Answer)], scores: &[(Tested, Score)]) -> String {
     let truth = &case.planted.truth;
-    let mut text = format!("{}{}\n", case.spec, keep::causes(truth));
+    let errors = case.standard_errors().map(|errors| format!("  {errors:.1} standard errors"));
+    let errors = errors.unwrap_or_default();
+    let mut text = format!("{}{errors}{}\n", case.spec, keep::causes(truth));
     for ((tested, answer), (_, score)) in answers.iter().zip(scores) {
         text.push_str(&keep::answer_line(*tested, answer, score, truth));
     }
@@ -213,7 +244,7 @@ fn kept_case<'a>(case: &'a Case<'_>) -> KeptCase<'a> {
         base: &case.pool.program,
         truth: &case.planted.truth,
         work: None,
-        standard_errors: None,
+        standard_errors: case.standard_errors(),
         noise,
         package: env!("CARGO_PKG_NAME"),
     }

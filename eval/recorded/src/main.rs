@@ -21,7 +21,7 @@ use perfblame_eval_steps::Work;
 #[derive(Parser)]
 struct Args {
     /// Cases for each program, kind, effect and number of runs
-    #[arg(long, value_name = "N", default_value_t = 2)]
+    #[arg(long, value_name = "N", default_value_t = 3)]
     cases: usize,
     /// Write the tables to this file, too, with how they were made
     #[arg(long, value_name = "FILE")]

@@ -56,10 +56,10 @@ awk -v lines=3000 -f text.awk > text; mkdir files
 echo '#define DEB_HOST_MULTIARCH "any"' > lua5.4-deb-multiarch.h
 gcc -O2 -g -w -I. -DLUA_USE_POSIX $(ls $SOURCE/src/*.c | grep -v luac.c) -o words -lm"#;
 
-const ZLIB: &str = r"
+const ZLIB: &str = r#"
 awk -v lines=60000 -f text.awk > text
 gcc -O2 -g -w -DHAVE_UNISTD_H -I$SOURCE $SOURCE/*.c $SOURCE/test/minigzip.c -o minigzip
-grep -m1 -o 'ZLIB_VERSION.*' $SOURCE/zlib.h > version";
+echo zlib $(grep -m1 'define ZLIB_VERSION' $SOURCE/zlib.h | cut -d'"' -f2) > version"#;
 
 const PYTHON: &str =
     "python=$(python3 -c 'import sys; print(sys.executable)'); export PYTHONPATH=lib";
@@ -81,7 +81,7 @@ pub const PROGRAMS: &[Recorded] = &[
             files: &[file!("text.awk"), file!("words.pl")],
             prepare: "awk -v lines=4000 -f text.awk > text",
             record: "$PERFBLAME record native --quiet -o $OUT -- perl words.pl text 6",
-            version: "perl -e 'print $^V'",
+            version: "perl -e 'printf \"Perl %vd\", $^V'",
         },
     },
     Recorded {
@@ -93,7 +93,7 @@ pub const PROGRAMS: &[Recorded] = &[
             files: &[file!("text.awk"), file!("words.lua")],
             prepare: LUA,
             record: "$PERFBLAME record native --quiet -o $OUT -- ./words words.lua text 10",
-            version: "./words -v",
+            version: "./words -v | cut -d' ' -f1,2",
         },
     },
     Recorded {
@@ -120,7 +120,7 @@ pub const PROGRAMS: &[Recorded] = &[
                 gcc -O2 -g -w -D_FILE_OFFSET_BITS=64 $(for part in bzip2 blocksort huffman crctable randtable compress \
                 decompress bzlib; do echo $SOURCE/$part.c; done) -o bzip2",
             record: "$PERFBLAME record native --quiet -o $OUT -- ./bzip2 -k -f text",
-            version: "./bzip2 --version </dev/null 2>&1 | head -1",
+            version: "echo bzip2 $(./bzip2 --version </dev/null 2>&1 | grep -o 'Version [0-9.]*[0-9]' | cut -d' ' -f2)",
         },
     },
     Recorded {
@@ -134,7 +134,7 @@ pub const PROGRAMS: &[Recorded] = &[
                 cp package/deps/sqlite3/sqlite3.c package/deps/sqlite3/sqlite3.h .
                 gcc -O2 -g -w -DSQLITE_THREADSAFE=0 -DSQLITE_OMIT_LOAD_EXTENSION run-sql.c sqlite3.c -o run-sql -lm",
             record: "$PERFBLAME record native --quiet -o $OUT -- ./run-sql queries.sql 2",
-            version: "grep -m1 'define SQLITE_VERSION ' sqlite3.h",
+            version: "echo SQLite $(grep -m1 'define SQLITE_VERSION ' sqlite3.h | cut -d'\"' -f2)",
         },
     },
     Recorded {
@@ -146,7 +146,7 @@ pub const PROGRAMS: &[Recorded] = &[
             files: &[file!("text.awk"), file!("words.lua")],
             prepare: LUA,
             record: "$PERFBLAME record os --quiet -o $OUT -- ./words words.lua text 2 files",
-            version: "./words -v",
+            version: "./words -v | cut -d' ' -f1,2",
         },
     },
     Recorded {
@@ -160,7 +160,7 @@ pub const PROGRAMS: &[Recorded] = &[
                 cp package/deps/sqlite3/sqlite3.c package/deps/sqlite3/sqlite3.h .
                 gcc -O2 -g -w -DSQLITE_THREADSAFE=0 -DSQLITE_OMIT_LOAD_EXTENSION run-sql.c sqlite3.c -o run-sql -lm",
             record: "$PERFBLAME record os --quiet -o $OUT -- ./run-sql commits.sql 150 log.db",
-            version: "grep -m1 'define SQLITE_VERSION ' sqlite3.h",
+            version: "echo SQLite $(grep -m1 'define SQLITE_VERSION ' sqlite3.h | cut -d'\"' -f2)",
         },
     },
     Recorded {
@@ -198,7 +198,7 @@ pub const PROGRAMS: &[Recorded] = &[
             prepare: "npm install --silent --no-audit --no-fund --prefix . typescript@5.4.5",
             record: "$PERFBLAME record node --quiet -o $OUT -- node node_modules/typescript/lib/tsc.js --noEmit \
                 --lib es2022 node_modules/typescript/lib/typescript.d.ts",
-            version: "echo typescript 5.4.5; node --version",
+            version: "echo typescript 5.4.5; echo Node $(node --version)",
         },
     },
     Recorded {
@@ -211,7 +211,7 @@ pub const PROGRAMS: &[Recorded] = &[
             prepare: "npm install --silent --no-audit --no-fund --prefix . terser@5.31.0 chart.js@3.9.1",
             record: "$PERFBLAME record node --quiet -o $OUT -- node node_modules/terser/bin/terser \
                 node_modules/chart.js/dist/chart.js --compress --mangle -o minified.js",
-            version: "echo terser 5.31.0; node --version",
+            version: "echo terser 5.31.0; echo Node $(node --version)",
         },
     },
     Recorded {

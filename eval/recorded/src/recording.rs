@@ -104,7 +104,7 @@ impl Recording {
         // A machine that others keep busy needs no more of it.
         let is_short_of_load = self.condition == Condition::Busy && load_average()? < BUSY;
         let load = if is_short_of_load { Some(Load::start()?) } else { None };
-        let started = Instant::now();
+        let (started, load_before) = (Instant::now(), load_average()?);
         let raw = self.work.path(&["runs", self.condition.name(), program.name]);
         if raw.exists() {
             fs::remove_dir_all(&raw)?;
@@ -131,7 +131,10 @@ impl Recording {
             fs::create_dir_all(folder)?;
         }
         write_whole(&file, &bytes)?;
-        write_whole(&self.file(program, "tsv"), table(&ready.version()?, &rows).as_bytes())?;
+        write_whole(
+            &self.file(program, "tsv"),
+            table(&ready.version()?, load_before, &rows).as_bytes(),
+        )?;
         eprintln!(
             "{} {}: {} runs, {} contexts, {} KB, {:.0} s",
             self.condition.name(),
@@ -285,8 +288,10 @@ fn kept_metrics(set: RunSet) -> RunSet {
     merge_runs(all.iter().filter_map(|run| smaller.profile(*run)).collect())
 }
 
-fn table(version: &str, rows: &[RunRow]) -> String {
-    let mut text = format!("# {version}\nrun\tstarted\tload\twaited ms\ttook ms\n");
+fn table(version: &str, load_before: f64, rows: &[RunRow]) -> String {
+    let mut text = format!(
+        "# {version}\n# load average before the first run: {load_before:.2}\nrun\tstarted\tload\twaited ms\ttook ms\n"
+    );
     for (number, row) in (1..).zip(rows) {
         let RunRow { started, load, waited, took } = row;
         let _ = writeln!(text, "{number}\t{started}\t{load:.2}\t{waited:.0}\t{took:.0}");

@@ -101,7 +101,7 @@ pub fn run(
 }
 
 /// The part of what was recorded in a context that a side still has.
-fn kept(pool: &Pool, planted: &Planted, side: Side, context: usize) -> f64 {
+pub fn kept(pool: &Pool, planted: &Planted, side: Side, context: usize) -> f64 {
     let recorded = pool.tree.nodes[context].weight;
     let before = planted.before.nodes[context].weight;
     let left = match side {

@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 use perfblame_eval_planted::table::grid;
 
 use crate::pool::Pool;
-use crate::programs::PROGRAMS;
+use crate::programs::{PROGRAMS, Recorded};
 
 /// Functions with fewer samples a run vary mostly by chance of sampling.
 const HEAVY: f64 = 20.0;
@@ -15,8 +15,6 @@ const HEAVY: f64 = 20.0;
 pub fn table(pools: &[Pool], folder: &Path) -> Result<String> {
     let heads = [
         "condition",
-        "profiler",
-        "versions",
         "metric",
         "contexts",
         "samples a run",
@@ -26,17 +24,21 @@ pub fn table(pools: &[Pool], folder: &Path) -> Result<String> {
         "waited",
     ];
     let mut rows = Vec::new();
+    let mut text = String::new();
     for pool in pools {
         let machine = Machine::read(pool, folder)?;
-        let program = PROGRAMS.iter().find(|program| program.name == pool.program);
-        let what = program.map_or("", |program| program.what);
+        if let Some(program) = PROGRAMS.iter().find(|program| program.name == pool.program) {
+            let Recorded { name, what, profiler, .. } = program;
+            let line = format!("- `{name}`: {what}; {profiler}; {}\n", machine.version);
+            if !text.contains(&line) {
+                text.push_str(&line);
+            }
+        }
         let metric = &pool.set.metrics[pool.metric.index()];
         let samples =
             if pool.is_sampled() { format!("{:.0}", pool.samples()) } else { "exact".to_owned() };
         let cells = vec![
             pool.condition.clone(),
-            program.map_or_else(String::new, |program| program.profiler.to_owned()),
-            machine.version,
             metric.name.clone(),
             pool.set.tree.len().to_string(),
             samples,
@@ -46,9 +48,9 @@ pub fn table(pools: &[Pool], folder: &Path) -> Result<String> {
             format!("{:.1}–{:.1}", machine.load.0, machine.load.1),
             format!("{:.0} %", machine.waited * 100.0),
         ];
-        rows.push((format!("{}: {what}", pool.program), cells));
+        rows.push((pool.program.clone(), cells));
     }
-    let mut text = String::new();
+    text.push('\n');
     grid(&mut text, "program", &heads.map(str::to_owned), rows.into_iter());
     text.push_str("Varies by: the standard deviation over the runs, as part of the mean; for functions the median over those with at least 20 samples a run. Load average: the lowest and the highest at the start of a run. Waited: the part of the time in which something on the machine waited for a processor.\n");
     Ok(text)
@@ -67,7 +69,7 @@ impl Machine {
         let mut lines = text.lines();
         let version = lines.next().unwrap_or_default().trim_start_matches("# ").to_owned();
         let (mut least, mut most, mut waited, mut took) = (f64::INFINITY, 0.0f64, 0.0, 0.0);
-        for line in lines.skip(1) {
+        for line in lines.filter(|line| line.starts_with(|sign: char| sign.is_ascii_digit())) {
             let numbers: Vec<f64> = line
                 .split('\t')
                 .map(str::parse)
