@@ -7,18 +7,23 @@
 //! - Where most of the waiting in a place is known to be for work, the rest of it is as well: in a short run a thread
 //!   comes round too seldom for its loop to be seen.
 //!
-//! Such waiting is moved aside, to the pseudo-function that inference uses.
+//! Such waiting is moved aside, to the pseudo-function that inference uses. The first rule holds for samples by the clock
+//! as well, where the names of functions tell who waits, though not how often.
 
+mod leaves;
 mod traced;
 
 use std::collections::BTreeMap;
 
 use hashbrown::{HashMap, HashSet};
-use perfblame_cct::{MetricId, NodeId, RunSet, Side, Sides};
+use perfblame_cct::{MetricId, NodeId, RunSet, Side, Sides, Unit};
 use perfblame_latency::{LATENCY, WAITING};
 use perfblame_matching::Joint;
 
 use traced::{Steady, Traced, Waiting};
+
+/// The metric of samples by the clock, which hit threads that wait as well as those that run.
+const WALL: &str = "wall";
 
 /// Both sides without waiting that follows from the length of the recordings; none where nothing is to be moved.
 pub(super) fn set_aside(
@@ -26,13 +31,22 @@ pub(super) fn set_aside(
     ids: Sides<MetricId>,
     joint: &Joint,
 ) -> Option<Sides<RunSet>> {
-    let latency = sets.zip(ids).map(|(set, id)| set.metrics[id.index()].name == LATENCY);
-    if !latency.iter().all(|known| *known) || sets.iter().all(|set| set.metric(WAITING).is_none()) {
+    let both = |name: &str| {
+        sets.zip(ids).iter().all(|(set, id)| {
+            let metric = &set.metrics[id.index()];
+            metric.name == name && metric.unit == Unit::Nanoseconds
+        })
+    };
+    let traced = both(LATENCY) && sets.iter().any(|set| set.metric(WAITING).is_some());
+    if !traced && !both(WALL) {
         return None;
     }
     let sides = Sides::of(|side| Traced::of(sets[side], ids[side], &joint.row_of[side]));
     let steady = steady_rows(&sides);
     let known = rows_for_work(&sides);
+    if steady.is_empty() && known.is_empty() {
+        return None;
+    }
     let mut moved = false;
     let settled = Sides::of(|side| {
         let traced = &sides[side];

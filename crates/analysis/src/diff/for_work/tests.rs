@@ -220,6 +220,47 @@ fn a_lock_in_the_same_place_is_found() {
     );
 }
 
+/// Samples of a server by the clock, one per 10 ms: threads of its pool and its acceptor are hit wherever they wait.
+#[test]
+fn samples_by_the_clock_of_threads_without_work_explain_nothing() {
+    let run = |idle: i64, work: i64| {
+        let mut builder = ProfileBuilder::new(Grain::Functions, Times::Drop);
+        let wall = builder.metric(Metric {
+            period: Some(10_000_000),
+            ..Metric::sampled("wall", Unit::Nanoseconds)
+        });
+        let mut add = |thread: &str, path: [&str; 3], samples: i64| {
+            let name = builder.string(thread);
+            let thread = Some(builder.thread(Thread::named(name)));
+            let [root, middle, leaf] = path.map(|name| builder.named_frame(name, Layer::Library));
+            let at = builder.root(root);
+            let at = builder.child(at, middle);
+            let at = builder.child(at, leaf);
+            builder.add(at, thread, wall, samples * 10_000_000);
+        };
+        let park = "jdk.internal.misc.Unsafe.park";
+        for thread in ["pool-1", "pool-2", "pool-3"] {
+            add(thread, ["Worker.run", "Queue.take", park], idle);
+        }
+        add("main", ["Main.main", "Server.accept", "sun.nio.ch.Net.accept"], idle);
+        add("http", ["Main.serve", "Main.handle", "Main.encode"], work);
+        builder.finish()
+    };
+    let side = |idle: i64, work: i64| Loaded {
+        names: Vec::new(),
+        runs: merge_runs((0..3).map(|more| run(idle + more, work + more)).collect()),
+    };
+    let found =
+        diff(&side(100, 50), &side(400, 150), &DiffQuery::default(), &Ask::default()).unwrap();
+    let names: Vec<_> = found.suspects.iter().map(|one| one.function.name.as_str()).collect();
+    assert_eq!(names, ["Main.encode"]);
+    // Threads that wait all the time after, and did something else before, are another matter.
+    let before = side(2, 50);
+    let found = diff(&before, &side(400, 50), &DiffQuery::default(), &Ask::default()).unwrap();
+    let names: Vec<_> = found.suspects.iter().map(|one| one.function.name.as_str()).collect();
+    assert!(names.contains(&"jdk.internal.misc.Unsafe.park"), "{names:?}");
+}
+
 #[test]
 fn nothing_is_lost_when_waiting_is_set_aside() {
     let text = "main main/work runs 500

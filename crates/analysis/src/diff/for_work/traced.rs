@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use hashbrown::{HashMap, HashSet};
 use perfblame_cct::{Cells, Layer, MetricId, NodeId, Run, RunSet, ThreadId};
-use perfblame_latency::{FOR_WORK, INSTANCES, SYSCALL, WAITING, WaitOn};
+use perfblame_latency::{FOR_WORK, INSTANCES, LATENCY, SYSCALL, WAITING, WaitOn};
+
+use super::leaves::wait_of;
 
 /// A thread that waits for this part of its life, or of a call, does next to nothing else.
 const NEXT_TO_NOTHING: f64 = 0.8;
@@ -26,6 +28,8 @@ pub(super) struct Traced {
     latency: MetricId,
     pub(super) waiting: Option<MetricId>,
     kinds: Vec<(WaitOn, MetricId)>,
+    /// What is waited for at each node, where nothing but names tells.
+    leaves: Vec<Option<WaitOn>>,
     /// The pseudo-function below each node that waits for work, and any of them.
     aside: HashMap<NodeId, NodeId>,
     anywhere: Option<NodeId>,
@@ -122,8 +126,9 @@ fn can_be_idle(on: WaitOn) -> bool {
 
 impl Traced {
     pub(super) fn of(set: &RunSet, latency: MetricId, place: &[NodeId]) -> Self {
+        let by_clock = set.metrics[latency.index()].name != LATENCY;
         let kinds: Vec<(WaitOn, MetricId)> = (WaitOn::ALL.into_iter())
-            .filter(|on| can_be_idle(*on))
+            .filter(|on| can_be_idle(*on) && !by_clock)
             .filter_map(|on| Some((on, set.metric(&format!("{WAITING} on {}", on.name()))?)))
             .collect();
         let name =
@@ -132,14 +137,30 @@ impl Traced {
         let of_parent = |node: &NodeId| Some((set.tree.parent(*node)?, *node));
         let mut traced = Self {
             latency,
-            waiting: set.metric(WAITING),
+            waiting: set.metric(WAITING).filter(|_| !by_clock),
+            leaves: if by_clock { leaves(set) } else { Vec::new() },
             kinds,
             aside: idle.iter().filter_map(of_parent).collect(),
             anywhere: idle.first().copied(),
             runs: Vec::new(),
         };
+        if by_clock && traced.leaves.iter().all(Option::is_none) {
+            return traced;
+        }
         traced.runs = set.runs.iter().map(|run| traced.look_at(set, run, place)).collect();
         traced
+    }
+
+    /// All waiting of a run that may be for work.
+    fn waits_of(&self, run: &Run) -> Vec<FoundWait> {
+        let of_metric = |(on, metric): &(WaitOn, MetricId)| {
+            let on = *on;
+            run.cells.of(*metric).map(move |(node, thread, value)| (on, node, thread, value))
+        };
+        let by_name = run.cells.of(self.latency).filter_map(|(node, thread, value)| {
+            Some(((*self.leaves.get(node.index())?)?, node, thread, value))
+        });
+        self.kinds.iter().flat_map(of_metric).chain(by_name).collect()
     }
 
     fn look_at(&self, set: &RunSet, run: &Run, place: &[NodeId]) -> TracedRun {
@@ -148,7 +169,8 @@ impl Traced {
             set.symbols.function(function).layer
         };
         let mut idle: BTreeMap<(NodeId, Option<ThreadId>), i64> = BTreeMap::new();
-        let mut lives = Lives::of(set, run, &self.kinds);
+        let found = self.waits_of(run);
+        let mut lives = Lives::of(set, &found);
         for (node, thread, value) in run.cells.of(self.latency) {
             let is_idle = layer(node) == Layer::Idle;
             lives.add(node, thread, |life| {
@@ -165,27 +187,30 @@ impl Traced {
         for (node, thread, value) in self.waiting.into_iter().flat_map(|id| run.cells.of(id)) {
             lives.add(node, thread, |life| life.ran = life.ran.saturating_sub(value));
         }
+        if self.waiting.is_none() {
+            for (_, node, thread, value) in &found {
+                lives.add(*node, *thread, |life| life.ran = life.ran.saturating_sub(*value));
+            }
+        }
         let mut waits: BTreeMap<(NodeId, Option<ThreadId>), Waiting> = BTreeMap::new();
-        for (on, metric) in &self.kinds {
-            for (node, thread, value) in run.cells.of(*metric) {
-                lives.add(node, thread, |life| life.waits = life.waits.saturating_add(value));
-                let wait = waits.entry((node, thread)).or_insert_with(|| Waiting {
-                    row: place[node.index()],
-                    node,
-                    thread,
-                    total: 0,
-                    calls: 0,
-                    asleep: 0,
-                    listening: 0,
-                    also_for_work: idle.contains_key(&(node, thread)),
-                    alone: Alone::default(),
-                });
-                wait.total = wait.total.saturating_add(value);
-                match on {
-                    WaitOn::Sleep => wait.asleep = wait.asleep.saturating_add(value),
-                    WaitOn::Socket => wait.listening = wait.listening.saturating_add(value),
-                    _ => {}
-                }
+        for (on, node, thread, value) in found {
+            lives.add(node, thread, |life| life.waits = life.waits.saturating_add(value));
+            let wait = waits.entry((node, thread)).or_insert_with(|| Waiting {
+                row: place[node.index()],
+                node,
+                thread,
+                total: 0,
+                calls: 0,
+                asleep: 0,
+                listening: 0,
+                also_for_work: idle.contains_key(&(node, thread)),
+                alone: Alone::default(),
+            });
+            wait.total = wait.total.saturating_add(value);
+            match on {
+                WaitOn::Sleep => wait.asleep = wait.asleep.saturating_add(value),
+                WaitOn::Socket => wait.listening = wait.listening.saturating_add(value),
+                _ => {}
             }
         }
         let mut waits: Vec<Waiting> = waits.into_values().collect();
@@ -241,6 +266,18 @@ impl Traced {
         }
         Cells::from_columns(&keys, &columns)
     }
+}
+
+/// What is waited for, the node, the thread and how long.
+type FoundWait = (WaitOn, NodeId, Option<ThreadId>, i64);
+
+/// What is waited for at each node, by the names of functions.
+fn leaves(set: &RunSet) -> Vec<Option<WaitOn>> {
+    let functions: Vec<Option<WaitOn>> = (set.symbols.functions())
+        .map(|(id, _)| wait_of(set.symbols.name(id), set.symbols.component(id)))
+        .collect();
+    let of = |node| functions[set.symbols.frame(set.tree.frame(node)).function.index()];
+    set.tree.nodes().map(of).collect()
 }
 
 /// How often each thread made each system call, by row of the tree.
@@ -353,9 +390,8 @@ struct Lives<'a> {
 }
 
 impl<'a> Lives<'a> {
-    fn of(set: &'a RunSet, run: &Run, kinds: &[(WaitOn, MetricId)]) -> Self {
-        let waits = kinds.iter().flat_map(|(_, metric)| run.cells.of(*metric));
-        let waiters = waits.map(|(_, thread, _)| thread).collect();
+    fn of(set: &'a RunSet, waits: &[FoundWait]) -> Self {
+        let waiters = waits.iter().map(|(_, _, thread, _)| *thread).collect();
         Self { set, threads: BTreeMap::new(), waiters, calls: HashMap::new() }
     }
 
