@@ -5,7 +5,11 @@ use perfblame_latency::WaitOn;
 /// What a thread waits for whose innermost function this is; none for functions that do something.
 pub(super) fn wait_of(name: &str, component: Option<&str>) -> Option<WaitOn> {
     let name = name.split('@').next().unwrap_or(name);
-    let of_file = |file: &str| component.is_some_and(|place| place.ends_with(file));
+    // Profilers of Python write methods with and without their class.
+    let is_python = |file: &str, function: &str| {
+        component.is_some_and(|place| place.ends_with(file))
+            && name.rsplit('.').next() == Some(function)
+    };
     let c_library = component.is_some_and(|place| {
         let base = place.rsplit('/').next().unwrap_or(place);
         ["libc.", "libc-", "libpthread"].iter().any(|start| base.starts_with(start))
@@ -20,7 +24,7 @@ pub(super) fn wait_of(name: &str, component: Option<&str>) -> Option<WaitOn> {
         | "__futex_abstimed_wait_common"
         | "__futex_abstimed_wait_common64"
         | "__futex_abstimed_wait_cancelable64" => WaitOn::Futex,
-        "wait" if of_file("threading.py") => WaitOn::Futex,
+        _ if is_python("threading.py", "wait") => WaitOn::Futex,
         "epoll_wait"
         | "epoll_pwait"
         | "sun.nio.ch.EPoll.wait"
@@ -30,7 +34,7 @@ pub(super) fn wait_of(name: &str, component: Option<&str>) -> Option<WaitOn> {
         "poll" | "__poll" | "ppoll" | "select" | "__select" | "pselect" if c_library => {
             WaitOn::Poll
         }
-        "select" if of_file("selectors.py") => WaitOn::Poll,
+        _ if is_python("selectors.py", "select") => WaitOn::Poll,
         "sun.nio.ch.Net.accept"
         | "sun.nio.ch.ServerSocketChannelImpl.accept0"
         | "java.net.PlainSocketImpl.socketAccept"
@@ -38,7 +42,7 @@ pub(super) fn wait_of(name: &str, component: Option<&str>) -> Option<WaitOn> {
         "accept" | "__accept" | "__libc_accept" | "accept4" | "recv" | "__recv" if c_library => {
             WaitOn::Socket
         }
-        "accept" if of_file("socket.py") => WaitOn::Socket,
+        _ if is_python("socket.py", "accept") => WaitOn::Socket,
         _ => return None,
     })
 }
@@ -55,6 +59,13 @@ mod tests {
             ("poll", Some("/usr/lib/x86_64-linux-gnu/libc.so.6"), Some(WaitOn::Poll)),
             ("poll", Some("/home/me/app"), None),
             ("select", Some("/usr/lib/python3.11/selectors.py"), Some(WaitOn::Poll)),
+            (
+                "_PollLikeSelector.select",
+                Some("/usr/lib/python3.11/selectors.py"),
+                Some(WaitOn::Poll),
+            ),
+            ("Condition.wait", Some("threading.py"), Some(WaitOn::Futex)),
+            ("Condition.notify", Some("threading.py"), None),
             ("select", Some("/home/me/query.py"), None),
             ("accept", Some("/usr/lib/python3.11/socket.py"), Some(WaitOn::Socket)),
             ("java.util.HashMap.get", None, None),
