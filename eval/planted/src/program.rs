@@ -234,6 +234,12 @@ impl Program {
     }
 }
 
+/// Nothing that anybody could have changed: idle time, garbage collection, and what V8 knows nothing of. A person who
+/// sorts functions skips these.
+pub fn is_pseudo_frame(name: &str, layer: Layer) -> bool {
+    matches!(layer, Layer::Idle | Layer::GarbageCollection) || name == "(program)"
+}
+
 /// The metric that a comparison takes when nobody names one: the first that has values.
 pub fn first_metric(set: &RunSet) -> Option<MetricId> {
     (0..set.metrics.len())

@@ -10,10 +10,10 @@ use std::collections::BTreeMap;
 use std::f64::consts::PI;
 
 use perfblame_analysis::{FunctionView, Loaded, Side, Sides, Verdict};
-use perfblame_cct::{Layer, Measure, MetricId, Run, RunSet, Unit};
+use perfblame_cct::{Measure, MetricId, Run, RunSet, Unit};
 
 use super::{Answer, Blamed};
-use crate::program::{Key, first_metric};
+use crate::program::{Key, first_metric, is_pseudo_frame};
 
 /// Degrees of freedom that the common dispersion counts for.
 const PRIOR: usize = 8;
@@ -80,8 +80,8 @@ impl Counts {
                 let (counted, each) = counted(set, run, metric);
                 for (node, _, own) in run.cells.of(counted) {
                     let function = set.symbols.frame(set.tree.frame(node)).function;
-                    let row = set.symbols.function(function);
-                    if matches!(row.layer, Layer::Idle | Layer::GarbageCollection) {
+                    let layer = set.symbols.function(function).layer;
+                    if is_pseudo_frame(set.symbols.name(function), layer) {
                         continue;
                     }
                     let key = Key::of(&FunctionView::of(&set.symbols, function));

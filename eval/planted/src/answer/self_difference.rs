@@ -5,7 +5,7 @@ use perfblame_analysis::{FunctionView, Loaded, Sides, Verdict};
 use perfblame_cct::{MetricId, RunSet};
 
 use super::{Answer, Blamed, ONE_PERCENT};
-use crate::program::{Key, first_metric};
+use crate::program::{Key, first_metric, is_pseudo_frame};
 
 /// What of the ranking is listed.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -51,7 +51,7 @@ pub fn answer(sides: &Sides<Loaded>, work: Option<Sides<f64>>, listed: Listed) -
 }
 
 struct Means {
-    /// By function: how answers name it, and whether it is idle time or garbage collection.
+    /// By function: how answers name it, and whether it is idle time, garbage collection or unknown.
     keys: Vec<(Key, bool)>,
     /// Mean self cost, by function.
     own: Vec<f64>,
@@ -77,10 +77,7 @@ fn means(set: &RunSet, factor: f64) -> Means {
     let metric = first_metric(set).unwrap_or_else(|| MetricId::new(0));
     let keys: Vec<(Key, bool)> = (set.symbols.functions())
         .map(|(id, function)| {
-            let pseudo = matches!(
-                function.layer,
-                perfblame_cct::Layer::Idle | perfblame_cct::Layer::GarbageCollection
-            );
+            let pseudo = is_pseudo_frame(set.symbols.name(id), function.layer);
             (Key::of(&FunctionView::of(&set.symbols, id)), pseudo)
         })
         .collect();
