@@ -16,6 +16,8 @@ pub fn planted(options: &[&str]) -> Result<()> {
 /// records the runs.
 pub fn recorded(options: &[&str]) -> Result<()> {
     if options.iter().any(|option| option.starts_with("--record")) {
+        // Every kind of profiler takes part.
+        setup::run()?;
         setup::browser()?;
     }
     shell::run("cargo", &["build", "--release", "--package", "perfblame"])?;
