@@ -8,6 +8,7 @@
 
 mod costs;
 mod findings;
+mod moved;
 mod scale;
 mod tops;
 mod verdict;
@@ -18,7 +19,7 @@ mod tests;
 use perfblame_cct::{Cells, MetricId, NodeId, Sides};
 use perfblame_matching::Joint;
 
-use crate::noise::{Noise, Spread};
+use crate::noise::{Noise, Sampling, Spread};
 use costs::Costs;
 
 /// The costs of one run.
@@ -30,6 +31,8 @@ pub struct RunCosts<'a> {
     pub metric: MetricId,
     /// The metric that counts calls, where there is one.
     pub calls: Option<MetricId>,
+    /// The metric that counts samples, where values are the times between samples.
+    pub samples: Option<MetricId>,
     /// What values are multiplied with to make runs comparable (work done, decimals).
     pub factor: f64,
     /// What one sample stands for, in the metric's unit; 0 for values that are exact.
@@ -43,8 +46,8 @@ pub struct Evidence<'a> {
     pub joint: &'a Joint,
     /// The runs of each side.
     pub runs: Sides<&'a [RunCosts<'a>]>,
-    /// Values count things; there is no clock in them.
-    pub counted: bool,
+    /// Every event was counted and nothing was timed: the same work has the same values.
+    pub exact: bool,
     /// Values are time spent waiting.
     pub waits: bool,
 }
@@ -191,6 +194,9 @@ pub struct Explanation {
     pub common: f64,
     /// Runs on each side that would tell, when runs are what is missing.
     pub runs_needed: Option<u32>,
+    /// The slowdown of the total that would have been noticed, as a part of the total before; none when no side has two
+    /// runs.
+    pub noticed: Option<f64>,
 }
 
 /// Explains what changed between two sets of runs.
@@ -200,7 +206,8 @@ pub fn suspects(evidence: &Evidence<'_>, options: SuspectOptions) -> Explanation
     costs.apply(&scale);
     let visible = costs.visible(evidence);
     let spreads: Vec<Spread> = costs.spreads(&visible);
-    let noise = Noise::learn(costs.quantum, evidence.counted, &spreads);
+    let sampling = Sampling { quantum: costs.quantum, exact: evidence.exact };
+    let noise = Noise::learn(sampling, &spreads);
     let tops = tops::tops(evidence, &costs, &visible, &noise, &scale);
     findings::explain(evidence, &costs, &visible, &noise, &scale, &tops, options)
 }

@@ -118,6 +118,19 @@ impl Cells {
             .map(|((node, thread), value)| (*node, *thread, *value))
     }
 
+    /// The values of two metrics in each cell that has one of them, in order.
+    pub fn of_both(
+        &self,
+        first: MetricId,
+        second: MetricId,
+    ) -> impl Iterator<Item = (NodeId, i64, i64)> {
+        let column =
+            |metric: MetricId| self.values.get(metric.index()).map_or(&[][..], Vec::as_slice);
+        (self.node.iter().zip(column(first)).zip(column(second)))
+            .filter(|((_, first), second)| **first != 0 || **second != 0)
+            .map(|((node, first), second)| (*node, *first, *second))
+    }
+
     /// Every cell with all its values, in order.
     pub fn rows(&self) -> impl ExactSizeIterator<Item = Cell> {
         (0..self.len()).map(|row| Cell {

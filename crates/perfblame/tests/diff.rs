@@ -311,7 +311,7 @@ fn the_status_says_whether_it_got_slower() {
             ),
             (
                 0,
-                "no change: 1,144 → 1,144 samples; a slowdown of more than 6.8 % would show",
+                "no change: 1,144 → 1,144 samples; a slowdown of more than 6.7 % would show",
             ),
             (
                 0,
@@ -327,7 +327,7 @@ fn the_status_says_whether_it_got_slower() {
             ),
             (
                 0,
-                "no change: 90 → 90 samples; a slowdown of more than 24 % would show",
+                "no change: 90 → 90 samples; a slowdown of more than 21 % would show",
             ),
         ]
     "#]]

@@ -283,17 +283,17 @@ fn diff_takes_one_folder_for_both_sides() {
     let output = folder.run(&["diff", "one", "two", "--source-maps", &maps]);
     assert_eq!(output.status.code(), Some(1));
     expect![[r#"
-        100 ms → 170 ms (+70 %): 99.9 % of the slowdown is rates under taxOf (slower)
+        100 ms → 170 ms (+70 %): 100 % of the slowdown is rates under taxOf (slower)
 
           before    3 runs, 100 ms to 107 ms  ⡄ ⡀                   one
           after     3 runs, 170 ms to 177 ms                   ⢠ ⢀  two
-          change    +70.0 ms (+40.2 ms to +99.8 ms), p = 0.003
+          change    +70.0 ms (+56.3 ms to +83.8 ms), p < 0.001
           metric    wall; changes under 667 µs are ignored
 
         Suspects
-        #   share    change  function
-        1  99.9 %  +70.0 ms  rates  http://127.0.0.1:8080/src/rates.js:1
-           slower, 30.3 ms → 100 ms (+61.0 ms to +79.0 ms), p < 0.001
+        #  share    change  function
+        1  100 %  +70.0 ms  rates  http://127.0.0.1:8080/src/rates.js:1
+           slower, 30.3 ms → 100 ms (+62.5 ms to +77.6 ms), p < 0.001
            │⡆       │       ⢰│
            (immediate) › start › priceCart › taxOf › rates
 

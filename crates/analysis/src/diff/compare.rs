@@ -1,7 +1,7 @@
 //! From two loaded sides to an answer.
 
 use perfblame_blame::{Evidence, Explanation, Finding, RunCosts, SuspectOptions, suspects};
-use perfblame_cct::{Metric, MetricId, RunSet, Sides, Unit, Warning};
+use perfblame_cct::{Measure, Metric, MetricId, RunSet, Sides, Unit, Warning};
 use perfblame_matching::{Identity, Joint, Link, SideTree, Wanted, join, match_anchored_while};
 
 use super::comparable::{Scaling, quantum, unequal_lengths};
@@ -89,12 +89,14 @@ fn compare<T>(
         // Values are as users see them from here on.
         let shown = sets[side].metrics[ids[side].index()].shown(1);
         let calls = sets[side].metric("calls").filter(|calls| *calls != ids[side]);
+        let samples = samples_of(sets[side], ids[side]);
         let of_run = sets[side].runs.iter().zip(&scaling.factors[side]);
         of_run
             .map(|(run, factor)| RunCosts {
                 cells: &run.cells,
                 metric: ids[side],
                 calls,
+                samples,
                 factor: factor * shown,
                 quantum: quantum(&metric.metric, run, ids[side]),
             })
@@ -103,7 +105,7 @@ fn compare<T>(
     let evidence = Evidence {
         joint: &joint,
         runs: runs.as_ref().map(Vec::as_slice),
-        counted: metric.metric.unit != Unit::Nanoseconds,
+        exact: metric.metric.measure == Measure::Exact && metric.metric.unit != Unit::Nanoseconds,
         waits: waits::is_waiting(&metric.metric),
     };
     let typical = |runs: &[RunCosts<'_>]| {
@@ -160,6 +162,13 @@ fn compare<T>(
     Ok((diff, also))
 }
 
+/// The metric that counts the samples of a metric whose values are times between samples.
+fn samples_of(set: &RunSet, metric: MetricId) -> Option<MetricId> {
+    let timed = &set.metrics[metric.index()];
+    let sampled = timed.measure == Measure::Sampled && timed.unit == Unit::Nanoseconds;
+    set.metric("samples").filter(|samples| sampled && *samples != metric)
+}
+
 fn answer(
     before: &Loaded,
     after: &Loaded,
@@ -212,9 +221,9 @@ fn answer(
         minor: found.minor,
         runtime,
         unexplained: suspect::unexplained(change, explained),
-        noticed: None,
         functions: FunctionTable::default(),
         runs_needed: found.runs_needed,
+        noticed: found.noticed,
         graph: None,
         paths: Vec::new(),
         stages: None,

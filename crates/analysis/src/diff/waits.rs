@@ -64,13 +64,14 @@ pub(super) fn explain(
                 cells: &run.cells,
                 metric: waits[side],
                 calls: sets[side].metric(COUNT),
+                samples: None,
                 factor: *factor,
                 quantum: 0.0,
             })
             .collect::<Vec<_>>()
     });
     let runs = runs.as_ref().map(Vec::as_slice);
-    let evidence = Evidence { joint, runs, counted: false, waits: true };
+    let evidence = Evidence { joint, runs, exact: false, waits: true };
     let min_delta = query.min_delta.map(|least| least.of(diff.before.total.median));
     let found = suspects(&evidence, SuspectOptions { min_delta });
     let certain = found.verdict == Verdict::Regressed;

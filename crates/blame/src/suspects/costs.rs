@@ -3,7 +3,7 @@
 //! Most contexts cost too little to matter. Per-run values are kept for functions and for the contexts that are worth
 //! a look; for all others the mean of each side will do.
 
-use perfblame_cct::{Layer, NodeId, Side, Sides};
+use perfblame_cct::{Cells, Layer, MetricId, NodeId, Side, Sides};
 use perfblame_matching::for_both_sides;
 
 use super::{Evidence, RunCosts};
@@ -12,6 +12,10 @@ use crate::suspects::scale::Scale;
 
 /// Contexts below this part of the total are not looked at on their own; their functions still are.
 const VISIBLE_SHARE: f64 = 2e-4;
+/// Fewer samples than this in a run say less than their times.
+const ENOUGH_SAMPLES: f64 = 200.0;
+/// Where functions have this part of the time more or less than their samples say, samples are not all alike.
+const UNEVEN: f64 = 0.8;
 
 /// What all runs cost, by function and by context.
 pub(super) struct Costs {
@@ -27,14 +31,62 @@ pub(super) struct Costs {
     pub(super) row_self: Sides<Vec<f64>>,
     /// Mean inclusive cost of every row, by side; without what the runtime itself costs.
     pub(super) row_inclusive: Sides<Vec<f64>>,
+    /// Mean inclusive cost of every class, by side: added up over its contexts, so that recursion counts more than once.
+    pub(super) class_total: Sides<Vec<f64>>,
     /// True for rows that are the runtime's own, never to be blamed.
     pub(super) runtime: Vec<bool>,
     /// Total of every run, idle time left out.
     pub(super) totals: Vec<f64>,
-    /// Total of every run without the runtime's own costs: what can be blamed.
-    pub(super) blamable: Vec<f64>,
-    /// What costs of each run are multiplied with.
-    pub(super) factors: Vec<f64>,
+    /// What each run's costs are taken from, and what they are multiplied with.
+    pub(super) values: Vec<RunValues>,
+    /// The same for costs as they were recorded.
+    pub(super) recorded: Vec<RunValues>,
+    /// The rows that answer for others.
+    pub(super) owners: Owners,
+}
+
+/// The row that answers for each row's own cost: its own, or the nearest above that has a name. All code of a stripped
+/// program goes by the name of its file, and is not one function.
+pub(super) struct Owners(Vec<u32>);
+
+impl Owners {
+    fn of(evidence: &Evidence<'_>) -> Self {
+        let (symbols, tree) = (&evidence.joint.symbols, &evidence.joint.tree);
+        let nameless: Vec<bool> =
+            symbols.functions().map(|(_, function)| is_file(symbols.text(function.name))).collect();
+        if !nameless.contains(&true) {
+            return Self(Vec::new());
+        }
+        let mut owners: Vec<u32> = Vec::with_capacity(tree.len());
+        for node in tree.nodes() {
+            let without = nameless[symbols.frame(tree.frame(node)).function.index()];
+            // Callers come first. Where nothing above has a name, the row is as good as any.
+            let owner = tree.parent(node).filter(|_| without).map(|parent| owners[parent.index()]);
+            let named = owner.filter(|owner| {
+                let frame = tree.frame(NodeId::new(*owner as usize));
+                !nameless[symbols.frame(frame).function.index()]
+            });
+            owners.push(named.unwrap_or(node.index() as u32));
+        }
+        Self(owners)
+    }
+
+    /// The row that answers for a row's own cost.
+    pub(super) fn of_row(&self, row: usize) -> usize {
+        self.0.get(row).map_or(row, |owner| *owner as usize)
+    }
+}
+
+/// `[libc.so.6]` is where code is, `[libc.so.6+0x1234]` which code it is.
+fn is_file(name: &str) -> bool {
+    name.starts_with('[') && name.ends_with(']') && !name.contains("+0x")
+}
+
+/// Where the costs of a run are taken from.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct RunValues {
+    pub(super) metric: MetricId,
+    pub(super) factor: f64,
 }
 
 impl Costs {
@@ -53,7 +105,6 @@ impl Costs {
                 let row = place[node.index()].index();
                 let value = value as f64 * costs.factor;
                 if !layers.runtime[row] {
-                    class_self[joint.class[row] as usize * count + run] += value;
                     blamable[run] += value;
                 }
                 if !layers.idle[row] {
@@ -61,8 +112,18 @@ impl Costs {
                 }
             }
         });
-        let mut quanta: Vec<f64> =
-            (evidence.runs.into_iter().flatten()).map(|run| run.quantum * run.factor).collect();
+        let owners = Owners::of(evidence);
+        let (recorded, quanta) = as_they_are(evidence);
+        let (values, mut quanta) = by_samples(evidence, &layers.runtime, &blamable, classes)
+            .unwrap_or_else(|| (recorded.clone(), quanta));
+        for_each_run(evidence, |run, side, costs| {
+            let RunValues { metric, factor } = values[run];
+            for_each_value(evidence, &owners, side, costs.cells, metric, |row, value| {
+                if !layers.runtime[row] {
+                    class_self[joint.class[row] as usize * count + run] += value * factor;
+                }
+            });
+        });
         quanta.sort_by(f64::total_cmp);
         Self {
             runs,
@@ -71,10 +132,12 @@ impl Costs {
             classes,
             row_self: Sides::default(),
             row_inclusive: Sides::default(),
+            class_total: Sides::default(),
             runtime: layers.runtime,
             totals,
-            blamable,
-            factors: evidence.runs.into_iter().flatten().map(|run| run.factor).collect(),
+            values,
+            recorded,
+            owners,
         }
     }
 
@@ -94,8 +157,8 @@ impl Costs {
         for (row, value) in self.class_self.iter_mut().enumerate() {
             *value *= scale.factors[row % count.max(1)];
         }
-        for (factor, scale) in self.factors.iter_mut().zip(&scale.factors) {
-            *factor *= scale;
+        for (values, scale) in self.values.iter_mut().zip(&scale.factors) {
+            values.factor *= scale;
         }
     }
 
@@ -121,21 +184,21 @@ impl Costs {
     /// Mean and spread of one cost, by side.
     pub(super) fn sides(&self, values: &[f64]) -> Sides<Spread> {
         let (before, after) = values.split_at(self.runs.before);
-        Sides { before: Spread::of(before), after: Spread::of(after) }
+        Sides { before, after }.map(|values| Spread::of(values, self.quantum))
     }
 
     /// Fills the means of all rows, and finds the contexts that are worth a look, with their costs in every run.
     pub(super) fn visible(&mut self, evidence: &Evidence<'_>) -> Visible {
         let joint = evidence.joint;
         let rows = joint.tree.len();
-        let Self { runtime, factors, runs, .. } = self;
+        let Self { runtime, values, runs, classes, owners, .. } = self;
         let of = for_both_sides(rows, |side| {
             let share = 1.0 / runs[side] as f64;
             let mut means = vec![0.0; rows];
             let first_run = if side == Side::Before { 0 } else { runs.before };
-            for (costs, factor) in evidence.runs[side].iter().zip(&factors[first_run..]) {
-                let factor = factor * share;
-                for_each_value(evidence, side, *costs, |row, value| {
+            for (costs, values) in evidence.runs[side].iter().zip(&values[first_run..]) {
+                let factor = values.factor * share;
+                for_each_value(evidence, owners, side, costs.cells, values.metric, |row, value| {
                     if !runtime[row] {
                         means[row] += value * factor;
                     }
@@ -146,6 +209,13 @@ impl Costs {
         });
         self.row_self = Sides { before: of.before.0, after: of.after.0 };
         self.row_inclusive = Sides { before: of.before.1, after: of.after.1 };
+        self.class_total = self.row_inclusive.as_ref().map(|costs| {
+            let mut totals = vec![0.0; *classes];
+            for (class, cost) in joint.class.iter().zip(costs) {
+                totals[*class as usize] += cost;
+            }
+            totals
+        });
         let total = self
             .row_inclusive
             .as_ref()
@@ -156,7 +226,7 @@ impl Costs {
             self.row_inclusive.before[row].max(self.row_inclusive.after[row]) >= least
         };
         let shown: Vec<u32> = (0..rows as u32).filter(shown).collect();
-        let count = factors.len();
+        let count = values.len();
         let mut place = vec![u32::MAX; rows];
         for (at, row) in shown.iter().enumerate() {
             place[*row as usize] = at as u32;
@@ -179,8 +249,8 @@ impl Costs {
             };
         }
         for_each_run(evidence, |run, side, costs| {
-            let factor = factors[run];
-            for_each_value(evidence, side, costs, |row, value| {
+            let RunValues { metric, factor } = values[run];
+            for_each_value(evidence, owners, side, costs.cells, metric, |row, value| {
                 if runtime[row] {
                     return;
                 }
@@ -236,17 +306,63 @@ pub(super) fn for_each_run<'a>(
     }
 }
 
+/// Values as they are, and what one sample stands for in each run.
+fn as_they_are(evidence: &Evidence<'_>) -> (Vec<RunValues>, Vec<f64>) {
+    let runs = || evidence.runs.into_iter().flatten();
+    let values = runs().map(|run| RunValues { metric: run.metric, factor: run.factor });
+    (values.collect(), runs().map(|run| run.quantum * run.factor).collect())
+}
+
+/// Where times are those between samples: every sample of a run stands for the same time, so that together they are as
+/// long as the run was. On a busy machine the time to the next sample also holds time in which nothing ran; samples
+/// scatter far less. None where samples are not what the values were made of.
+fn by_samples(
+    evidence: &Evidence<'_>,
+    runtime: &[bool],
+    blamable: &[f64],
+    classes: usize,
+) -> Option<(Vec<RunValues>, Vec<f64>)> {
+    let mut found = Vec::with_capacity(blamable.len());
+    let mut of_class = vec![(0.0, 0.0); classes];
+    for_each_run(evidence, |run, side, costs| {
+        found.push(costs.samples.and_then(|samples| {
+            of_class.fill((0.0, 0.0));
+            let mut all = 0.0;
+            let place = &evidence.joint.row_of[side];
+            for (node, value, taken) in costs.cells.of_both(costs.metric, samples) {
+                let row = place[node.index()].index();
+                if !runtime[row] {
+                    all += taken as f64;
+                    let (time, count) = &mut of_class[evidence.joint.class[row] as usize];
+                    *time += value as f64 * costs.factor;
+                    *count += taken as f64;
+                }
+            }
+            // Some writers merge samples of the same stack into one: then a sample is as long as its time says.
+            let each = blamable[run] / all;
+            let off: f64 = of_class.iter().map(|(time, count)| (time - count * each).abs()).sum();
+            (all >= ENOUGH_SAMPLES && off <= blamable[run] * UNEVEN)
+                .then_some(RunValues { metric: samples, factor: each })
+        }));
+    });
+    let values: Vec<RunValues> = found.into_iter().collect::<Option<_>>()?;
+    let quanta = values.iter().map(|values| values.factor).collect();
+    Some((values, quanta))
+}
+
 /// Calls `visit` with every row and value of a run.
 fn for_each_value(
     evidence: &Evidence<'_>,
+    owners: &Owners,
     side: Side,
-    costs: RunCosts<'_>,
+    cells: &Cells,
+    metric: MetricId,
     mut visit: impl FnMut(usize, f64),
 ) {
     let joint = evidence.joint;
     let place = &joint.row_of[side];
-    for (node, _, value) in costs.cells.of(costs.metric) {
-        visit(place[node.index()].index(), value as f64);
+    for (node, _, value) in cells.of(metric) {
+        visit(owners.of_row(place[node.index()].index()), value as f64);
     }
 }
 

@@ -4,27 +4,30 @@ use std::collections::BTreeMap;
 
 use perfblame_cct::{NodeId, Sides};
 
-use super::costs::{Costs, Visible, for_each_run};
+use super::costs::{Costs, RunValues, Visible, for_each_run};
+use super::moved;
 use super::scale::Scale;
 use super::tops::{HARDLY_THERE, Top, TopReason};
-use super::verdict::{Found, Total, judge, scaled_totals};
+use super::verdict::{Found, Total, judge};
 use super::{Evidence, Explanation, Finding, Interval, RuntimeChange, SuspectKind, SuspectOptions};
 use crate::fdr::adjusted;
-use crate::noise::{Difference, Noise};
+use crate::noise::{Difference, Noise, Sampling};
 use crate::permutation::permutation_test;
 
 /// Expected share of false findings among those that are reported.
-const FALSE_DISCOVERIES: f64 = 0.01;
+const FALSE_DISCOVERIES: f64 = 0.02;
 /// Without a threshold of the user's, less than this part of the total is no finding.
 const LEAST_SHARE: f64 = 2.5e-3;
+/// The same for values that are counted: a difference is a difference.
+const LEAST_SHARE_OF_COUNTS: f64 = 1e-6;
+/// With one run on each side, so many functions are listed where none changed beyond chance.
+const MOST_GUESSES: usize = 5;
 /// Beside a suspect, one that is this much smaller explains nothing.
 const BESIDE: f64 = 0.1;
 /// The same where one side has a single run, which may be a bad day.
 const FALSE_DISCOVERIES_OF_ONE: f64 = 1e-4;
 /// With one run on each side: findings that sampling and the usual spread make this unlikely are worth listing.
 const WORTH_LISTING: f64 = 0.01;
-/// A suspect may be what something else lost only if at least this part of it was lost anywhere.
-const MOST_LOST: f64 = 0.5;
 /// Contexts are listed until they hold this part of a finding.
 const LISTED: f64 = 0.99;
 
@@ -46,18 +49,18 @@ impl<'a> Groups<'a> {
         Self { of_row, tops, top_of_row }
     }
 
-    /// The cost of every group in every run, and without scaling.
-    fn costs(&self, evidence: &Evidence<'_>, costs: &Costs) -> Vec<f64> {
+    /// The cost of every group in every run.
+    fn sums(&self, evidence: &Evidence<'_>, costs: &Costs, values: &[RunValues]) -> Vec<f64> {
         let count = costs.count();
         let mut sums = vec![0.0; costs.classes * count];
         for_each_run(evidence, |run, side, run_costs| {
             let joint = evidence.joint;
             let place = &joint.row_of[side];
-            for (node, _, value) in run_costs.cells.of(run_costs.metric) {
-                let row = place[node.index()].index();
+            let RunValues { metric, factor } = values[run];
+            for (node, _, value) in run_costs.cells.of(metric) {
+                let row = costs.owners.of_row(place[node.index()].index());
                 if !costs.runtime[row] {
-                    sums[self.of_row[row] as usize * count + run] +=
-                        value as f64 * costs.factors[run];
+                    sums[self.of_row[row] as usize * count + run] += value as f64 * factor;
                 }
             }
         });
@@ -83,16 +86,21 @@ pub(super) fn explain(
     options: SuspectOptions,
 ) -> Explanation {
     let groups = Groups::of(evidence, tops);
-    let sums = groups.costs(evidence, costs);
+    let sums = groups.sums(evidence, costs, &costs.values);
+    let recorded = groups.sums(evidence, costs, &costs.recorded);
     let count = costs.count();
     let values = |class: usize| &sums[class * count..(class + 1) * count];
-    let total = Total::of(costs, noise);
+    let total = Total::of(costs, Sampling { quantum: costs.quantum, exact: evidence.exact });
     let threshold = options.min_delta.unwrap_or_else(|| {
-        (total.typical() * LEAST_SHARE)
-            .max(2.0 * costs.quantum / costs.runs.before.min(costs.runs.after).max(1) as f64)
+        let fewest = costs.runs.before.min(costs.runs.after).max(1) as f64;
+        let share = if evidence.exact { LEAST_SHARE_OF_COUNTS } else { LEAST_SHARE };
+        (total.typical() * share).max(2.0 * costs.quantum / fewest)
     });
     let single = costs.runs.iter().all(|runs| *runs < 2);
-    let tested = test(costs, noise, scale, threshold, single, &values);
+    let mut tested = test(costs, noise, scale, threshold, single, &values);
+    if single && !evidence.waits && !tested.iter().any(|group| group.found) {
+        guess(&mut tested, threshold);
+    }
     let mut findings: Vec<Finding> = Vec::new();
     let mut minor = (0, 0.0);
     let largest = (tested.iter().filter(|group| group.found))
@@ -104,12 +112,14 @@ pub(super) fn explain(
             minor.1 += group.difference.delta;
             continue;
         }
-        findings.push(finding(evidence, costs, &groups, group, values(group.class), single));
+        let runs = &recorded[group.class * count..(group.class + 1) * count];
+        let shown = Shown::of(costs, group, values(group.class), runs);
+        findings.push(finding(evidence, costs, &groups, group, shown, single));
     }
     let (mut suspects, mut improvements): (Vec<_>, Vec<_>) =
         findings.into_iter().partition(|finding| finding.delta.value > 0.0);
     let moved =
-        take_moved(evidence, costs, visible, noise, scale, &mut suspects, &mut improvements);
+        moved::take(evidence, costs, visible, noise, scale, &mut suspects, &mut improvements);
     let by_size = |a: &Finding, b: &Finding| {
         let size = |finding: &Finding| finding.delta.value.abs();
         size(b).total_cmp(&size(a)).then_with(|| a.contexts.cmp(&b.contexts))
@@ -131,8 +141,9 @@ pub(super) fn explain(
         moved: &moved,
         threshold,
         asked: options.min_delta.is_some(),
+        exact: evidence.exact,
     };
-    let judged = judge(costs, noise, scale, &total, found);
+    let judged = judge(costs, &total, found);
     Explanation {
         verdict: judged.verdict,
         before: costs.totals[..costs.runs.before].to_vec(),
@@ -148,6 +159,19 @@ pub(super) fn explain(
         runtime,
         common: scale.common,
         runs_needed: judged.runs_needed,
+        noticed: total.noticed(),
+    }
+}
+
+/// With one run on each side and nothing beyond chance: what changed most is the best guess.
+fn guess(tested: &mut [Tested], threshold: f64) {
+    let mut order: Vec<usize> = (0..tested.len()).collect();
+    order.sort_by(|a, b| {
+        let size = |row: &usize| tested[*row].difference.delta.abs();
+        size(b).total_cmp(&size(a)).then(a.cmp(b))
+    });
+    for row in order.into_iter().take(MOST_GUESSES) {
+        tested[row].found = tested[row].difference.delta.abs() >= threshold;
     }
 }
 
@@ -188,11 +212,19 @@ fn test<'v>(
         .collect()
 }
 
-/// The cross-check without assumptions: the runs of the two sides are apart by more than a few of them explain.
+/// The cross-check without assumptions: the runs of the two sides are apart by more than a few of them explain. Their
+/// order is looked at, not their size: on a busy machine one run in a thousand costs a hundred times as much.
 fn runs_agree(costs: &Costs, values: &[f64]) -> bool {
-    let (before, after) = values.split_at(costs.runs.before);
+    let rank = |value: &f64| {
+        let below = values.iter().filter(|other| *other < value).count();
+        let above = values.iter().filter(|other| *other > value).count();
+        // Equal values share their places.
+        below as f64 - above as f64
+    };
+    let ranks: Vec<f64> = values.iter().map(rank).collect();
+    let (before, after) = ranks.split_at(costs.runs.before);
     let (p, least) = permutation_test(before, after);
-    p <= (2.0 * least).max(0.05)
+    p <= least.max(0.05)
 }
 
 fn finding(
@@ -200,11 +232,10 @@ fn finding(
     costs: &Costs,
     groups: &Groups<'_>,
     group: &Tested,
-    values: &[f64],
+    Shown { runs: values, delta }: Shown<'_>,
     single: bool,
 ) -> Finding {
     let (before, after) = values.split_at(costs.runs.before);
-    let (low, high) = group.difference.interval();
     let contexts = contexts(evidence, costs, groups, group);
     let calls = calls(evidence, &contexts);
     let mean = costs.sides(values).map(|side| side.mean);
@@ -233,9 +264,27 @@ fn finding(
         kind,
         before: before.to_vec(),
         after: after.to_vec(),
-        delta: Interval { value: group.difference.delta, low, high },
+        delta,
         p_value: (!single).then_some(group.adjusted),
         calls,
+    }
+}
+
+/// What is shown of a group: its costs as they were recorded, which are not quite what is tested.
+struct Shown<'a> {
+    runs: &'a [f64],
+    delta: Interval,
+}
+
+impl<'a> Shown<'a> {
+    fn of(costs: &Costs, group: &Tested, tested: &'a [f64], recorded: &'a [f64]) -> Self {
+        let (low, high) = group.difference.interval();
+        let Sides { before, after } = costs.sides(recorded);
+        let ratio = (after.mean - before.mean) / group.difference.delta;
+        // Where the two point in different directions, it is whole runs that differ.
+        let (runs, ratio) = if ratio > 0.0 { (recorded, ratio) } else { (tested, 1.0) };
+        let value = group.difference.delta * ratio;
+        Self { runs, delta: Interval { value, low: low * ratio, high: high * ratio } }
     }
 }
 
@@ -294,186 +343,6 @@ fn calls(evidence: &Evidence<'_>, contexts: &[NodeId]) -> Option<Sides<f64>> {
     });
     let calls = sums.zip(evidence.runs).map(|(sum, runs)| sum / runs.len().max(1) as f64);
     (counted && calls.iter().any(|calls| *calls > 0.0)).then_some(calls)
-}
-
-/// Takes out what only grew by what something else lost: calls that go by another name, and costs that left one
-/// place below a caller for another.
-fn take_moved(
-    evidence: &Evidence<'_>,
-    costs: &Costs,
-    visible: &Visible,
-    noise: &Noise,
-    scale: &Scale,
-    suspects: &mut Vec<Finding>,
-    improvements: &mut Vec<Finding>,
-) -> Vec<Finding> {
-    let mut moved = take_renamed(evidence, suspects, improvements);
-    moved.append(&mut take_extracted(evidence, costs, visible, noise, scale, suspects));
-    moved.append(&mut take_shifted(costs, visible, noise, scale, suspects));
-    if improvements.is_empty() {
-        return moved;
-    }
-    let roots = |finding: &Finding| -> Vec<NodeId> {
-        let root = |row: &NodeId| evidence.joint.tree.ancestors(*row).last().unwrap_or(*row);
-        let mut roots: Vec<NodeId> = finding.contexts.iter().map(root).collect();
-        roots.sort_unstable();
-        roots.dedup();
-        roots
-    };
-    let lost: Vec<(Vec<NodeId>, f64, SuspectKind)> = (improvements.iter())
-        .map(|finding| (roots(finding), finding.delta.value.abs(), finding.kind))
-        .collect();
-    let all = scaled_totals(costs, visible);
-    let whole = noise.difference(&all.before, &all.after, scale.error);
-    suspects.retain_mut(|suspect| {
-        let delta = suspect.delta.value;
-        // Another function of another task got faster for reasons of its own. And a function that was not there before
-        // has its cost from one that is gone, or from beside it, which was looked at already.
-        let here = roots(suspect);
-        let lost: f64 = (lost.iter())
-            .filter(|(roots, ..)| roots.iter().any(|root| here.binary_search(root).is_ok()))
-            .filter(|(_, _, kind)| suspect.kind != SuspectKind::New || *kind == SuspectKind::Gone)
-            .map(|(_, amount, _)| amount)
-            .sum();
-        // Less was lost than gained: whatever moved, this is more.
-        if lost < delta * MOST_LOST {
-            return true;
-        }
-        let mut stayed = whole.interval().0 > 0.0;
-        // Of a suspect in one main context, every caller must have grown as well.
-        if let Some(at) = suspect.contexts.first().and_then(|row| visible.place_of(*row)) {
-            let own = |at: usize| {
-                let Sides { before, after } = costs.sides(visible.whole(at));
-                after.mean - before.mean
-            };
-            if own(at) > delta * 0.5 {
-                let mut above = visible.parent[at];
-                while let (true, Some(parent)) = (stayed, above) {
-                    let Sides { before, after } = costs.sides(visible.whole(parent as usize));
-                    let difference = noise.difference(&before, &after, scale.error);
-                    stayed = difference.interval().0 > 0.0;
-                    above = visible.parent[parent as usize];
-                }
-            }
-        }
-        if !stayed {
-            suspect.kind = SuspectKind::Moved;
-            moved.push(suspect.clone());
-        }
-        stayed
-    });
-    moved
-}
-
-/// Takes out new calls that may do what their callers did themselves: a function was extracted, or is no longer inlined.
-/// Callers and calls together did not grow beyond chance.
-fn take_extracted(
-    evidence: &Evidence<'_>,
-    costs: &Costs,
-    visible: &Visible,
-    noise: &Noise,
-    scale: &Scale,
-    suspects: &mut Vec<Finding>,
-) -> Vec<Finding> {
-    let tree = &evidence.joint.tree;
-    let mut moved = Vec::new();
-    suspects.retain_mut(|suspect| {
-        if suspect.kind != SuspectKind::New {
-            return true;
-        }
-        let mut callers: Vec<NodeId> =
-            suspect.contexts.iter().filter_map(|row| tree.parent(*row)).collect();
-        callers.sort_unstable();
-        callers.dedup();
-        let mut own = vec![0.0; costs.count()];
-        for at in callers.into_iter().filter_map(|caller| visible.place_of(caller)) {
-            own.iter_mut().zip(visible.own(at)).for_each(|(sum, own)| *sum += own);
-        }
-        let new = suspect.before.iter().chain(&suspect.after);
-        let both: Vec<f64> = own.iter().zip(new).map(|(own, new)| own + new).collect();
-        let Sides { before, after } = costs.sides(&both);
-        let grew = noise.difference(&before, &after, scale.error).interval().0 > 0.0;
-        if !grew {
-            suspect.kind = SuspectKind::Moved;
-            moved.push(suspect.clone());
-        }
-        grew
-    });
-    moved
-}
-
-/// Takes out what grew by what its caller, a callee or a call beside it lost, even where that loss alone would be too
-/// small a finding: one of them lost beyond chance, most of what was gained, and both together did not grow.
-fn take_shifted(
-    costs: &Costs,
-    visible: &Visible,
-    noise: &Noise,
-    scale: &Scale,
-    suspects: &mut Vec<Finding>,
-) -> Vec<Finding> {
-    let difference = |values: &[f64]| {
-        let Sides { before, after } = costs.sides(values);
-        noise.difference(&before, &after, scale.error)
-    };
-    let mut moved = Vec::new();
-    suspects.retain_mut(|suspect| {
-        let [row] = suspect.contexts[..] else { return true };
-        let Some(at) = visible.place_of(row) else { return true };
-        let gained: Vec<f64> = suspect.before.iter().chain(&suspect.after).copied().collect();
-        let took_over = |from: &[f64]| {
-            let lost = difference(from);
-            if lost.delta > suspect.delta.value * -MOST_LOST || lost.interval().1 >= 0.0 {
-                return false;
-            }
-            let both: Vec<f64> =
-                gained.iter().zip(from).map(|(gained, lost)| gained + lost).collect();
-            difference(&both).interval().0 <= 0.0
-        };
-        let parent = visible.parent[at].map(|parent| parent as usize);
-        let from_caller = parent.is_some_and(|parent| took_over(visible.own(parent)));
-        let mut beside = parent.into_iter().flat_map(|parent| visible.children(parent));
-        let shifted = from_caller
-            || beside.any(|sibling| sibling != at && took_over(visible.whole(sibling)))
-            || visible.children(at).any(|callee| took_over(visible.whole(callee)));
-        if shifted {
-            suspect.kind = SuspectKind::Moved;
-            moved.push(suspect.clone());
-        }
-        !shifted
-    });
-    moved
-}
-
-/// Takes out new calls and gone ones below the same caller that cost the same: one call under another name.
-fn take_renamed(
-    evidence: &Evidence<'_>,
-    suspects: &mut Vec<Finding>,
-    improvements: &mut Vec<Finding>,
-) -> Vec<Finding> {
-    let joint = evidence.joint;
-    let caller = |finding: &Finding| {
-        let parent = finding.contexts.first().and_then(|row| joint.tree.parent(*row));
-        parent.map(|parent| joint.class[parent.index()])
-    };
-    let half = |finding: &Finding| (finding.delta.high - finding.delta.low) / 2.0;
-    let mut moved = Vec::new();
-    suspects.retain_mut(|suspect| {
-        if suspect.kind != SuspectKind::New {
-            return true;
-        }
-        let same = |gone: &Finding| {
-            let off = (suspect.delta.value + gone.delta.value).abs();
-            gone.kind == SuspectKind::Gone
-                && caller(gone) == caller(suspect)
-                && off <= half(suspect).hypot(half(gone))
-        };
-        let Some(at) = improvements.iter().position(same) else { return true };
-        improvements.remove(at);
-        suspect.kind = SuspectKind::Moved;
-        moved.push(suspect.clone());
-        false
-    });
-    moved
 }
 
 /// What the runtime itself cost, the largest change first.

@@ -3,7 +3,7 @@
 //! A new call brings its whole subtree along, and a call made twice as often doubles all of it. In both cases the
 //! functions below did nothing wrong, however much more they cost.
 
-use perfblame_cct::{NodeId, Side, Sides};
+use perfblame_cct::{Layer, NodeId, Side, Sides};
 
 use super::Evidence;
 use super::costs::{Costs, Visible};
@@ -51,6 +51,8 @@ pub(super) const HARDLY_THERE: f64 = 8.0;
 const NEARLY_ALL: f64 = 0.9;
 /// A function with this part of a change answers for itself.
 const ONE_FUNCTION: f64 = 0.8;
+/// A function that also changed elsewhere, by this part of its change here, changed itself.
+const ELSEWHERE: f64 = 0.3;
 /// Work on growth alike, in values read: beyond it subtrees are taken apart instead.
 const BUDGET: usize = 50_000_000;
 
@@ -113,7 +115,7 @@ struct Look<'a> {
 
 impl Look<'_> {
     fn is_clear(&self, difference: &Difference) -> bool {
-        difference.delta.abs() > self.clear * difference.error
+        difference.is_beyond(self.clear)
     }
 
     fn difference(&self, values: &[f64]) -> Difference {
@@ -148,18 +150,38 @@ impl Look<'_> {
         if there * caller * runs < MISSED_SAMPLES * self.costs.quantum || caller == 0.0 {
             return None;
         }
-        // A chain of calls that were never sampled before is not one of new calls: what costs is at its end.
-        let lowest = self.lowest(at);
+        // A chain of calls that were never sampled before is not one of new calls: what costs is at its end. But a
+        // new function answers for a known one that it calls.
+        let chain = self.chain(at);
+        let is_new = |place: &&usize| {
+            let class = self.class(**place) as usize;
+            self.costs.class_total[missing][class] == 0.0 && self.is_application(**place)
+        };
+        let new = chain.iter().rev().find(is_new).copied();
+        let lowest = new.or(chain.last().copied()).unwrap_or(at);
         let sign = if missing == Side::Before { 1.0 } else { -1.0 };
-        // One function that does nearly all of it, in whatever contexts, answers for itself.
+        // One function that does nearly all of it, in whatever contexts, answers for itself, unless it does so only
+        // here.
         if let Some((change, class)) = self.most_changed(lowest, sign, sums)
             && class != self.class(lowest)
             && change > there * ONE_FUNCTION
         {
-            return None;
+            let own = self.costs.sides(self.costs.of_class(class as usize)).map(|side| side.mean);
+            let elsewhere = (own.after - own.before) * sign - change;
+            if new.is_none() || elsewhere > change * ELSEWHERE {
+                return None;
+            }
         }
         let row = NodeId::new(self.visible.rows[lowest] as usize);
         Some(Top { row, class: self.answers(row), reason })
+    }
+
+    /// The function is the program's own: nobody adds functions to libraries.
+    fn is_application(&self, at: usize) -> bool {
+        let joint = self.evidence.joint;
+        let row = NodeId::new(self.visible.rows[at] as usize);
+        let function = joint.symbols.frame(joint.tree.frame(row)).function;
+        joint.symbols.function(function).layer == Layer::Application
     }
 
     /// The class that answers for a new or gone call: its own, or the caller's when the call is of something built in,
@@ -303,11 +325,6 @@ impl Look<'_> {
             sums.add(self.class(place), change * sign);
         }
         sums.take_largest()
-    }
-
-    /// From a call down to the lowest one that holds nearly all of its change.
-    fn lowest(&self, at: usize) -> usize {
-        self.chain(at).last().copied().unwrap_or(at)
     }
 
     /// From a call down to the lowest one that holds nearly all of its change, with those between.

@@ -1,100 +1,105 @@
-//! What is the case, and how many runs would tell.
+//! What is the case, how many runs would tell, and what would have been noticed.
+//!
+//! The totals of both sides are compared by the same model as functions are, with what machines do to whole runs in
+//! place of what was learnt from functions. Findings and total then make the verdict.
 
 use perfblame_cct::Sides;
 
-use super::costs::{Costs, Visible};
-use super::scale::Scale;
+use super::costs::Costs;
 use super::{Finding, Interval, Verdict};
-use crate::noise::{Noise, Spread};
-use crate::special::{student_quantile, student_two_sided};
+use crate::noise::{Difference, Noise, Sampling, Spread};
+use crate::special::student_quantile;
 
-/// The totals of both sides.
+/// The totals of both sides, as recorded.
 pub(super) struct Total {
-    /// As recorded.
     pub(super) change: Interval,
+    /// None where no side has two runs.
     pub(super) p_value: Option<f64>,
-    /// The runtime scatters so much that what is judged leaves it out.
     sides: Sides<Spread>,
-    judged: Change,
+    difference: Difference,
+    /// All runs of one side are at least twice all of the other.
+    apart: bool,
 }
 
-/// How the totals of two sides differ.
-struct Change {
-    /// Half of the interval that holds the difference.
-    half: f64,
-    p_value: Option<f64>,
-    /// Standard deviation of one run's total.
-    deviation: f64,
-}
-
-/// A change of the total that no function explains counts when it is this unlikely to be chance.
-const CERTAIN: f64 = 0.001;
+/// A change of the total that is this unlikely to be chance is one, whether or not a function explains it.
+const CERTAIN: f64 = 0.01;
+/// The same for a large change: machines do not drift that far.
+const CERTAIN_OF_LARGE: f64 = 0.05;
+/// A change of the total that is this unlikely may be one.
+const SUSPICIOUS: f64 = 0.05;
 /// With one run on each side, sampling and common spread must make a change this unlikely.
 const BEYOND_SAMPLING: f64 = 1e-4;
-/// A change of the total that is this unlikely, and not small, may be one.
-const SUSPICIOUS: f64 = 0.02;
 /// A change below this part of the total is small.
 const WORTH_KNOWING: f64 = 0.05;
-/// When the total is known no better than this, nothing can be said.
-const BLIND: f64 = 1.0;
+/// When only slowdowns beyond this factor would be noticed, nothing can be said.
+const BLIND: f64 = 2.0;
+/// A change by this part of the total is large: when it may still be chance, nothing can be said.
+const LARGE: f64 = 0.25;
 /// More runs than this nobody makes.
-const MOST_RUNS: f64 = 1000.0;
+const MOST_RUNS: u32 = 1000;
 
 impl Total {
-    pub(super) fn of(costs: &Costs, noise: &Noise) -> Self {
-        let sides = costs.sides(&costs.blamable);
+    pub(super) fn of(costs: &Costs, sampling: Sampling) -> Self {
         let (before, after) = costs.totals.split_at(costs.runs.before);
-        let whole = Change::of(&costs.sides(&costs.totals), costs, noise);
+        let measured = costs.runs.iter().any(|runs| *runs > 1);
+        let fewest = *costs.runs.iter().min().unwrap_or(&0);
+        let noise = if measured {
+            Noise::of_machines(sampling, fewest)
+        } else {
+            Noise::unmeasured(sampling)
+        };
+        let difference = Difference::of_runs(&noise, before, after);
         let value = median(after) - median(before);
-        let change = Interval { value, low: value - whole.half, high: value + whole.half };
-        let judged = Change::of(&sides, costs, noise);
-        Self { change, p_value: whole.p_value, sides, judged }
-    }
-
-    /// The total as recorded got surely slower, whatever took the time.
-    fn is_surely_slower(&self, threshold: f64) -> bool {
-        self.p_value.is_some_and(|p| p < CERTAIN)
-            && self.change.low > (self.typical() * WORTH_KNOWING).max(threshold)
+        let (low, high) = difference.interval();
+        // The middle run can lie outside of what is likely for the mean.
+        let change = Interval { value, low: low.min(value), high: high.max(value) };
+        Self {
+            change,
+            p_value: measured.then(|| difference.p()),
+            sides: costs.sides(&costs.totals),
+            apart: difference.is_apart(),
+            difference,
+        }
     }
 
     /// A typical run's total.
     pub(super) fn typical(&self) -> f64 {
         self.sides.before.mean.max(self.sides.after.mean)
     }
-}
 
-impl Change {
-    fn of(sides: &Sides<Spread>, costs: &Costs, noise: &Noise) -> Self {
-        let own: f64 = sides.iter().map(|side| side.runs.saturating_sub(1) as f64).sum();
-        let delta = sides.after.mean - sides.before.mean;
-        let (error, freedom, deviation) = if own > 0.0 {
-            let pooled: f64 = (sides.iter())
-                .map(|side| side.variance * side.runs.saturating_sub(1) as f64)
-                .sum::<f64>()
-                / own;
-            // Never less than what sampling alone brings.
-            let pooled = pooled.max(costs.quantum * sides.before.mean.max(sides.after.mean));
-            let error: f64 = sides.iter().map(|side| pooled / side.runs.max(1) as f64).sum();
-            (error.sqrt(), own, pooled.sqrt())
-        } else {
-            let variance: f64 = sides.iter().map(|side| noise.trend(side.mean)).sum();
-            (variance.sqrt(), noise.freedom, (variance / 2.0).sqrt())
-        };
-        let p = if delta == 0.0 { 1.0 } else { student_two_sided(delta / error, freedom) };
-        let half = student_quantile(0.05, freedom) * error;
-        Self { half, p_value: (own > 0.0).then_some(p), deviation }
+    /// The slowdown of the total that would have been noticed, as a part of the total before.
+    pub(super) fn noticed(&self) -> Option<f64> {
+        let noticed = self.noticed_factor() - 1.0;
+        (self.p_value.is_some() && noticed.is_finite()).then_some(noticed)
     }
-}
 
-/// The totals of what can be blamed, with what runs as a whole differ by taken out.
-pub(super) fn scaled_totals(costs: &Costs, visible: &Visible) -> Sides<Spread> {
-    let mut sums = vec![0.0; costs.count()];
-    for at in (0..visible.len()).filter(|at| visible.parent[*at].is_none()) {
-        for (sum, value) in sums.iter_mut().zip(visible.whole(at)) {
-            *sum += value;
+    fn noticed_factor(&self) -> f64 {
+        let small = self.difference.noticed(CERTAIN);
+        if small <= 1.0 + LARGE {
+            small
+        } else {
+            self.difference.noticed(CERTAIN_OF_LARGE).max(1.0 + LARGE)
         }
     }
-    costs.sides(&sums)
+
+    /// The total changed by much.
+    fn is_large(&self, threshold: f64) -> bool {
+        self.change.value.abs() > (self.sides.before.mean * LARGE).max(threshold)
+    }
+
+    /// The total got surely slower (1) or faster (−1), whatever took the time; 0 where that is not sure.
+    fn surely(&self, threshold: f64) -> f64 {
+        let delta = self.change.value;
+        let one = self.sides.iter().any(|side| side.runs < 2);
+        let large = self.is_large(threshold) && !one;
+        let allowed = if large { CERTAIN_OF_LARGE } else { CERTAIN };
+        let certain = self.apart || self.p_value.is_some_and(|p| p < allowed);
+        if certain && delta.abs() >= threshold && delta * self.difference.delta > 0.0 {
+            delta.signum()
+        } else {
+            0.0
+        }
+    }
 }
 
 /// The middle value, the mean of the two middle ones where there are two.
@@ -122,82 +127,83 @@ pub(super) struct Found<'a> {
     pub(super) threshold: f64,
     /// The threshold is the user's.
     pub(super) asked: bool,
+    /// Every event was counted: one run tells.
+    pub(super) exact: bool,
 }
 
-pub(super) fn judge(
-    costs: &Costs,
-    noise: &Noise,
-    scale: &Scale,
-    total: &Total,
-    found: Found<'_>,
-) -> Judged {
-    let Found { suspects, improvements, moved, threshold, asked } = found;
+pub(super) fn judge(costs: &Costs, total: &Total, found: Found<'_>) -> Judged {
+    let Found { suspects, improvements, moved, threshold, asked, exact } = found;
     let settled = |verdict| Judged { verdict, runs_needed: None };
+    let direction = |sign: f64| match sign {
+        sign if sign > 0.0 => Verdict::Regressed,
+        sign if sign < 0.0 => Verdict::Improved,
+        _ => Verdict::Unchanged,
+    };
     let equal = |pair: &[f64]| (pair[0] - pair[1]).abs() <= f64::EPSILON * pair[0].abs();
-    if costs.blamable.windows(2).all(equal) && suspects.is_empty() && improvements.is_empty() {
+    if costs.totals.windows(2).all(equal) && suspects.is_empty() && improvements.is_empty() {
         return settled(Verdict::Unchanged);
     }
     let sum =
         |findings: &[Finding]| findings.iter().map(|finding| finding.delta.value).sum::<f64>();
     let net = sum(suspects) + sum(improvements) + sum(moved);
-    let single = costs.runs.iter().all(|runs| *runs < 2);
-    if asked && total.change.value.abs() + total.judged.half < threshold {
+    let half = (total.change.high - total.change.low) / 2.0;
+    if asked && total.change.value.abs() + half < threshold {
         return settled(Verdict::Unchanged);
     }
+    let single = costs.runs.iter().all(|runs| *runs < 2);
+    if single && exact {
+        let delta = total.change.value;
+        let counts = delta != 0.0 && delta.abs() >= threshold;
+        return settled(direction(if counts { delta } else { net }));
+    }
     if single {
-        let Sides { before, after } = total.sides;
-        let delta = after.mean - before.mean;
-        let p = noise.p_of_runs(before.mean, after.mean);
-        let certain = p < BEYOND_SAMPLING && delta.abs() >= threshold;
-        return match (certain, net) {
-            (true, net) if net > 0.0 && delta > 0.0 => settled(Verdict::Regressed),
-            (true, net) if net < 0.0 && delta < 0.0 => settled(Verdict::Improved),
-            _ => Judged {
-                verdict: Verdict::Inconclusive,
-                runs_needed: needed(total, total.change.value, threshold).or(Some(3)),
-            },
+        let delta = total.change.value;
+        let certain = total.difference.p() < BEYOND_SAMPLING && delta.abs() >= threshold;
+        return if certain && net * delta > 0.0 {
+            settled(direction(delta))
+        } else {
+            let runs_needed = needed(costs, total, delta.abs().max(threshold)).or(Some(3));
+            Judged { verdict: Verdict::Inconclusive, runs_needed }
         };
     }
-    if !suspects.is_empty() && net > 0.0 {
-        return settled(Verdict::Regressed);
+    let surely = total.surely(threshold);
+    let delta = total.change.value;
+    let suspicious = total.p_value.is_some_and(|p| p < SUSPICIOUS) && delta.abs() > threshold;
+    if !suspects.is_empty() {
+        // Functions that got slower are no bad news where all together got faster, by more than they lost.
+        let faster = surely < 0.0 || (suspicious && net < 0.0);
+        let outweighed = faster && delta < 0.0 && -delta > sum(suspects);
+        return settled(if outweighed { Verdict::Improved } else { Verdict::Regressed });
     }
     // A cost that only moved is lost in one place and found in another: neither better nor worse.
     let lost = -sum(improvements);
-    if lost > 0.0 && net < 0.0 && sum(moved) < lost * 0.5 {
-        // Functions that got faster are no good news where all together got slower.
-        let slower = total.is_surely_slower(threshold);
-        return settled(if slower { Verdict::Regressed } else { Verdict::Improved });
+    let faster = lost > 0.0 && net < 0.0 && sum(moved) < lost * 0.5;
+    if surely != 0.0 {
+        return settled(direction(surely));
     }
-    let difference = noise.difference(&total.sides.before, &total.sides.after, 0.0);
-    let delta = difference.delta;
-    let alike = scale.common.ln().signum() == delta.signum();
-    if total.judged.p_value.is_some_and(|p| p < CERTAIN)
-        && difference.p() < CERTAIN
-        && delta.abs() >= threshold
-        && alike
-    {
-        return settled(if delta > 0.0 { Verdict::Regressed } else { Verdict::Improved });
+    let large = total.is_large(threshold);
+    if faster && (delta <= 0.0 || !(suspicious || large)) {
+        return settled(Verdict::Improved);
     }
     // Something may be there, or the noise would hide whatever there is.
-    let (low, high) = difference.interval();
-    let suspicious = total.judged.p_value.is_some_and(|p| p < SUSPICIOUS)
-        && difference.p() < SUSPICIOUS
-        && delta.abs() > (total.typical() * WORTH_KNOWING).max(threshold);
-    let blind = (high - low) / 2.0 > total.typical() * BLIND;
-    if suspicious || blind {
-        let runs_needed = needed(total, delta, threshold.max(total.typical() * WORTH_KNOWING));
-        return Judged { verdict: Verdict::Inconclusive, runs_needed };
+    let typical = total.typical();
+    let blind = total.noticed_factor() > BLIND;
+    if suspicious || blind || large {
+        let least = delta.abs().max(threshold).max(typical * WORTH_KNOWING);
+        return Judged { verdict: Verdict::Inconclusive, runs_needed: needed(costs, total, least) };
     }
     settled(Verdict::Unchanged)
 }
 
-/// Runs on each side with which a difference like this would be found four times out of five.
-fn needed(total: &Total, delta: f64, threshold: f64) -> Option<u32> {
-    let delta = delta.abs().max(threshold);
-    if delta <= 0.0 {
-        return None;
-    }
-    let z = 2.576 + 0.842;
-    let runs = (2.0 * (z * total.judged.deviation / delta).powi(2)).ceil().max(3.0);
-    (runs <= MOST_RUNS).then_some(runs as u32)
+/// Runs on each side with which a difference like this would be found four times out of five: more than there are.
+fn needed(costs: &Costs, total: &Total, delta: f64) -> Option<u32> {
+    let levels = total.difference.levels_of(delta)?;
+    let fewest = costs.runs.iter().copied().min().unwrap_or(0) as u32 + 1;
+    let prior = total.difference.freedom_of_noise();
+    (fewest.max(3)..=MOST_RUNS).find(|runs| {
+        let runs = f64::from(*runs);
+        let freedom = prior + 2.0 * (runs - 1.0);
+        let errors = student_quantile(CERTAIN, freedom) + 0.842;
+        errors * total.difference.spread() * (2.0 / runs).sqrt() <= levels
+    })
 }

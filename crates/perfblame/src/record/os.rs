@@ -175,7 +175,7 @@ mod tests {
         };
         assert_eq!(
             cost(&contents, Duration::ZERO, Some(Duration::from_millis(150))),
-            "perf took 1000 stacks, which cost the traced threads about 6 ms (0.6 % of the recorded time); \
+            "perf took 1,000 stacks, which cost the traced threads about 6 ms (0.6 % of the recorded time); \
              perf itself took 150 ms of CPU time"
         );
     }
