@@ -136,6 +136,32 @@ fn new_is_new() {
     }
 }
 
+/// A new function is the suspect, not its only expensive callee; the answer says who takes the time.
+#[test]
+fn a_new_function_answers_for_its_callee() {
+    let mut random = Random::new(47);
+    let mut draw = Draw { random: &mut random, machine: 0.03, function: 0.03 };
+    let before = draw.side(3, &as_usual, &[]);
+    for extra in [
+        &[("main;parse;known;strcmp", 300.0)][..],
+        // A function that others call, too.
+        &[("main;parse;known;norm", 300.0)],
+        &[
+            ("main;parse;known;strcmp", 90.0),
+            ("main;parse;known;strlen", 80.0),
+            ("main;parse;known;memcpy", 70.0),
+        ],
+    ] {
+        let diff = ask(&before, &draw.side(3, &as_usual, extra));
+        assert_eq!(first(&diff), Some("known"), "{extra:?}: {:?}", diff.suspects);
+        let suspect = &diff.suspects[0];
+        assert_eq!(suspect.kind, SuspectKind::New);
+        let callee = extra[0].0.rsplit(';').next().unwrap();
+        let said = suspect.notes.iter().any(|note| note.contains(callee));
+        assert_eq!(said, extra.len() == 1, "{:?}", suspect.notes);
+    }
+}
+
 /// With one run on each side the page is never empty where something changed, and says that it guesses.
 #[test]
 fn one_run_gives_a_guess() {

@@ -150,6 +150,8 @@ pub struct Finding {
     pub p_value: Option<f64>,
     /// Calls in a mean run of each side, where they were counted.
     pub calls: Option<Sides<f64>>,
+    /// Where it answers for its calls: a row of the function below that takes most of it, and which part.
+    pub inside: Option<(NodeId, f64)>,
 }
 
 /// A part of the runtime that cost something.

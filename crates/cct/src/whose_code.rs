@@ -105,6 +105,68 @@ const GO: &[&str] = &[
 const NOT_GO: &[&str] =
     &[".js", ".mjs", ".cjs", ".ts", ".tsx", ".jsx", ".py", ".rb", ".php", ".lua", ".html", ".pl"];
 
+/// Functions of C's library that programs spend their time in. Folded stacks do not say which object a function is from.
+const C: &[&str] = &[
+    "bcmp",
+    "bsearch",
+    "calloc",
+    "cfree",
+    "fclose",
+    "fflush",
+    "fgets",
+    "fopen",
+    "fprintf",
+    "fputs",
+    "fread",
+    "free",
+    "fscanf",
+    "fwrite",
+    "malloc",
+    "memchr",
+    "memcmp",
+    "memcpy",
+    "memmove",
+    "memset",
+    "posix_memalign",
+    "printf",
+    "pthread_cond_wait",
+    "pthread_mutex_lock",
+    "pthread_mutex_unlock",
+    "puts",
+    "qsort",
+    "realloc",
+    "snprintf",
+    "sprintf",
+    "sscanf",
+    "stpcpy",
+    "strcasecmp",
+    "strcat",
+    "strchr",
+    "strcmp",
+    "strcpy",
+    "strdup",
+    "strlen",
+    "strncasecmp",
+    "strncmp",
+    "strncpy",
+    "strnlen",
+    "strpbrk",
+    "strrchr",
+    "strspn",
+    "strstr",
+    "strtod",
+    "strtok",
+    "strtol",
+    "strtoul",
+    "vfprintf",
+    "vsnprintf",
+    "_int_free",
+    "_int_malloc",
+    "_int_realloc",
+    "malloc_consolidate",
+    "unlink_chunk",
+];
+
 /// The layer of a function that its reader takes for the program's own, where its name, its class or its file tell
 /// otherwise.
 pub fn layer_by_name(name: &str, component: Option<&str>, file: Option<&str>) -> Option<Layer> {
@@ -119,7 +181,21 @@ pub fn layer_by_name(name: &str, component: Option<&str>, file: Option<&str>) ->
     {
         return Some(layer);
     }
-    is_library_namespace(name).then_some(Layer::Library)
+    let of_c = places().next().is_none() && is_library_of_c(name);
+    (of_c || is_library_namespace(name)).then_some(Layer::Library)
+}
+
+/// `strcmp`, `__strcmp_avx2` and `__libc_malloc`.
+fn is_library_of_c(name: &str) -> bool {
+    if C.contains(&name) {
+        return true;
+    }
+    // The library's own names for its functions and their variants for processors.
+    let Some(inner) = name.strip_prefix("__libc_").or_else(|| name.strip_prefix("__")) else {
+        return false;
+    };
+    let function = inner.split('_').next().unwrap_or(inner);
+    C.contains(&inner) || (function.len() < inner.len() && C.contains(&function))
 }
 
 /// True for classes that come with Java, Kotlin or Scala, by their names with dots.
@@ -282,6 +358,18 @@ mod tests {
             ("(anonymous namespace)::run(std::string)", None),
             ("stdlib_sort", None),
         ]);
+    }
+
+    #[test]
+    fn functions_of_c_are_a_library_where_no_object_is_known() {
+        let names = ["strcmp", "__strcmp_avx2", "__memmove_avx_unaligned_erms", "__libc_malloc"];
+        for name in names {
+            assert_eq!(layer_by_name(name, None, None), Some(Layer::Library), "{name}");
+            assert_eq!(layer_by_name(name, Some("game.js"), None), None, "{name}");
+        }
+        for name in ["compare", "__parse", "free_list"] {
+            assert_eq!(layer_by_name(name, None, None), None, "{name}");
+        }
     }
 
     #[test]

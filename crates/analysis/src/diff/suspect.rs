@@ -13,7 +13,12 @@ pub(super) fn suspect(joint: &Joint, finding: &Finding) -> Option<Suspect> {
     let path = joint.tree.path(heaviest).into_iter().map(|node| view(joint, node)).collect();
     let runs = Sides { before: finding.before.clone(), after: finding.after.clone() };
     let costs = runs.as_ref().map(|runs| mean(runs));
+    let inside = finding.inside.map(|(row, share)| {
+        let name = view(joint, row).name;
+        format!("`{name}` takes {:.0} % of it", share.min(1.0) * 100.0)
+    });
     Some(Suspect {
+        notes: inside.into_iter().collect(),
         contexts: finding.contexts.iter().map(|row| row.index()).collect(),
         delta: estimate(finding.delta),
         runs,

@@ -28,6 +28,8 @@ const BESIDE: f64 = 0.1;
 const FALSE_DISCOVERIES_OF_ONE: f64 = 1e-4;
 /// With one run on each side: findings that sampling and the usual spread make this unlikely are worth listing.
 const WORTH_LISTING: f64 = 0.01;
+/// A function that takes at least this part of what a call answers for is named with it.
+const MOST_INSIDE: f64 = 0.7;
 /// Contexts are listed until they hold this part of a finding.
 const LISTED: f64 = 0.99;
 
@@ -260,14 +262,37 @@ fn finding(
         false => SuspectKind::Faster,
     };
     Finding {
-        contexts,
         kind,
         before: before.to_vec(),
         after: after.to_vec(),
         delta,
         p_value: (!single).then_some(group.adjusted),
+        inside: inside(evidence, costs, groups, &contexts),
+        contexts,
         calls,
     }
+}
+
+/// The function that takes most of what a call answers for, where it is another one.
+fn inside(
+    evidence: &Evidence<'_>,
+    costs: &Costs,
+    groups: &Groups<'_>,
+    contexts: &[NodeId],
+) -> Option<(NodeId, f64)> {
+    let top = *contexts.first().filter(|row| groups.top_of_row.contains_key(&row.index()))?;
+    let joint = evidence.joint;
+    let mut of_class: BTreeMap<u32, (f64, NodeId)> = BTreeMap::new();
+    for row in joint.tree.subtree(top) {
+        let change = costs.row_self.after[row] - costs.row_self.before[row];
+        let entry = of_class.entry(joint.class[row]).or_insert((0.0, NodeId::new(row)));
+        entry.0 += change;
+    }
+    let row = top.index();
+    let whole = costs.row_inclusive.after[row] - costs.row_inclusive.before[row];
+    let most = of_class.iter().max_by(|a, b| (a.1.0 / whole).total_cmp(&(b.1.0 / whole)))?;
+    let share = most.1.0 / whole;
+    (*most.0 != joint.class[row] && share >= MOST_INSIDE).then_some((most.1.1, share))
 }
 
 /// What is shown of a group: its costs as they were recorded, which are not quite what is tested.
