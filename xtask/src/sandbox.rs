@@ -76,6 +76,13 @@ impl Sandbox {
             "namespace" => bail!("PERFBLAME_SANDBOX=namespace: this machine permits no mounts"),
             _ => bail!("PERFBLAME_SANDBOX={wanted}: not auto, namespace, variables or off"),
         };
+        if sandbox.level == Level::Variables && sandbox.folder.starts_with(shell::project()) {
+            // Projects that tests make would be taken for parts of this one.
+            std::fs::remove_dir_all(&sandbox.folder)?;
+            let name = format!("perfblame-sandbox-{}", std::process::id());
+            sandbox.folder = std::env::temp_dir().join(name);
+            sandbox.prepare()?;
+        }
         let how = if sandbox.level == Level::Namespace { "covered" } else { "by variables alone" };
         eprintln!("\n== tests see an empty home and an empty temporary folder ({how})");
         Ok(sandbox)
