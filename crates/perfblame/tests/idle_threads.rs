@@ -173,7 +173,7 @@ fn threads_of_java_are_idle() {
     folder.file("Server.java", include_str!("idle/Server.java"));
     tool(&folder, &["javac", "Server.java"]);
     let diff = recorded(&folder, &[], |side, length| {
-        let cost = ["1", "4"][side];
+        let cost = ["1", "16"][side];
         ["java", "-cp", ".", "Server", "port", length, cost].map(str::to_owned).into()
     });
     // Compiled Java has no names in such a trace.
